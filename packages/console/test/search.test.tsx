@@ -91,7 +91,10 @@ describe('the search', () => {
 
   it('reads a delivery by its number', async () => {
     await search('/overview', '17', {
-      answers: { 'GET /sandbox/v1/deliveries/17': { ...DELIVERY, id: '17' } },
+      answers: {
+        'GET /sandbox/v1/deliveries/17': { ...DELIVERY, id: '17' },
+        'GET /sandbox/v1/deliveries': only('17', { ...DELIVERY, id: '17' }),
+      },
     });
     expect(await found()).toEqual({ Deliveries: ['message.received delivered'] });
   });

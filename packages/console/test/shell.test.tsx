@@ -7,6 +7,7 @@ import {
   openPage,
   PRODUCTION,
   Refusal,
+  SANDBOX,
   screen,
   silence,
   waitFor,
@@ -176,8 +177,8 @@ describe('what the page says of its age', () => {
   const refused = new Refusal(502, { error: 'connector_unreachable', message: 'It does not respond.' });
   const CLEAR = /^Nothing\. Polls succeed/;
 
-  /** Opens the console of a connector in a time that the test moves. */
-  async function open(path: string, shown: string | RegExp, answers: Answers = {}) {
+  /** Opens the console, of a connector unless stated otherwise, in a time that the test moves. */
+  async function open(path: string, shown: string | RegExp, answers: Answers = {}, mode = PRODUCTION) {
     // A limit of the browser itself would not move with the time of the test.
     vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
       const limit = new AbortController();
@@ -186,7 +187,7 @@ describe('what the page says of its age', () => {
     });
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
     const page = await openPage(path, {
-      mode: PRODUCTION,
+      mode,
       answers: { 'GET /connector/v1/sync': SYNC, ...answers },
     });
     // Its parts are loaded in real time.
@@ -253,6 +254,13 @@ describe('what the page says of its age', () => {
       expect(screen.queryByText(/^stale/)).toBeNull();
     },
   );
+
+  it('is not that something cannot be read which does not exist', async () => {
+    const gone = new Refusal(404, { error: 'not_found', message: 'No call has this id.' });
+    await open('/calls/999', 'No call has this id.', { 'GET /sandbox/v1/calls/999': gone }, SANDBOX);
+    await pass(5_000);
+    screen.getByText('live');
+  });
 
   it('is that the server of the page has stopped', async () => {
     const page = await open('/sync', 'There are no such sends.');

@@ -1,4 +1,6 @@
+import { QueryClient } from '@tanstack/react-query';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createInvalidator } from '../src/data/invalidate.ts';
 import { type EventStream, openEventStream } from '../src/data/stream.ts';
 import type { StreamEvent } from '../src/data/stream-event.ts';
 
@@ -108,5 +110,18 @@ describe('the stream of a page', () => {
     tabs.length = 0;
     await vi.advanceTimersByTimeAsync(20_000);
     expect(second.state()).toBe('connecting');
+  });
+
+  it.each([
+    ['delivery', { attempts: [{}] }, ['deliveries', 'webhooks']],
+    ['delivery', { attempts: [{}, { faults: ['slow'] }] }, ['deliveries', 'webhooks', 'faults']],
+    ['call', {}, ['calls', 'sync']],
+    ['call', { faults: ['slow'] }, ['calls', 'sync', 'faults']],
+  ])('has each list read again that a %s of %j changes', async (type, entry, lists) => {
+    const queries = new QueryClient();
+    const invalidate = vi.spyOn(queries, 'invalidateQueries');
+    createInvalidator(queries)({ type, entry } as unknown as StreamEvent);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(invalidate.mock.calls.map(([filter]) => filter?.queryKey?.[0])).toEqual(lists);
   });
 });
