@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { CommandOptions } from '../../../src/commands/command-line.ts';
+import { createReplayReport } from '../../../src/commands/replay-report.ts';
 import { runReplay } from '../../../src/commands/run-replay.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { RawDelivery } from '../../../src/connector/db/facts.ts';
@@ -328,4 +329,26 @@ describe('npm run replay', () => {
     elsewhere.pathname = '/postgres';
     await expect(command({}, elsewhere.href)).rejects.toThrow('does not contain the tables of the connector');
   });
+});
+
+it('a replay reports its progress every three seconds', async () => {
+  const lines: string[] = [];
+  const print = (): void => undefined;
+  const printProgress = (line: string): void => void lines.push(line);
+  const { progress } = createReplayReport({
+    json: false,
+    show: 0,
+    apply: false,
+    clock,
+    print,
+    printProgress,
+  });
+  for (const messages of [10, 20, 30, 40]) {
+    await clock.advance(2_000);
+    progress?.({ deliveries: 2 * messages, messages });
+  }
+  expect(lines).toEqual([
+    'compared 20 messages with 40 deliveries\n',
+    'compared 40 messages with 80 deliveries\n',
+  ]);
 });
