@@ -90,6 +90,25 @@ describe('a check', () => {
     ]);
   });
 
+  it('that took too long leaves time to look for the cause, which is no evidence of it', async () => {
+    const clock = new ManualClock();
+    const journal = createJournal();
+    const secrets = createSecretBook();
+    const aborted: boolean[] = [];
+    const results = runChecks({
+      ...{ checks: [check(never)], context: journal, journal, secrets, clock, timeoutMs: 1_000 },
+      signal: new AbortController().signal,
+      findLock: () => undefined,
+      async findCause() {
+        aborted.push(journal.current().signal.aborted);
+        return { hint: 'Its process has ended.', isLast: true };
+      },
+    });
+    await clock.advance(1_000);
+    expect(await results).toMatchObject([{ result: 'fail', hint: 'Its process has ended.' }]);
+    expect(aborted).toEqual([false]);
+  });
+
   it('has its own timeout, which it can extend', async () => {
     const seen: string[] = [];
     const extended: Run = async (_, { extend, signal }) => {
