@@ -11,8 +11,8 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28702],
-  ['src/runtime', 8628],
+  ['src/connector', 28703],
+  ['src/runtime', 8644],
   ['src/platform', 13531],
   ['src/sandbox', 4978],
   ['src/contract', 7955],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10282, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 348, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 97475, TESTS],
+  ['test, of packages too', 97483, TESTS],
   ['bench', 2649],
   ['drizzle', 6696, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

@@ -35,6 +35,11 @@ export interface Notifier {
   close(): Promise<void>;
 }
 
+/** Whether this is what Redis answers to wrong credentials. */
+export function isRedisRefusal(message: string): boolean {
+  return /NOAUTH|WRONGPASS|invalid password|NOPERM/i.test(message);
+}
+
 /** The carrier of notifications cannot be reached, or did not respond in time. */
 export class NotifierUnavailable extends Error {
   override readonly name = 'NotifierUnavailable';

@@ -4,8 +4,8 @@ import type { Clock } from '../clock/clock.ts';
 import { DeadlinePassed, within } from '../clock/deadline.ts';
 import { ConfigurationError } from '../config/configuration-error.ts';
 import { LocalDelivery } from './local-delivery.ts';
-import { type Notifier, NotifierUnavailable } from './notifier.ts';
-import { connectRedis, readRedisNodes, requireNoEviction } from './redis-connection.ts';
+import { isRedisRefusal, type Notifier, NotifierUnavailable } from './notifier.ts';
+import { connectRedis, type RedisNodes, readRedisNodes, requireNoEviction } from './redis-connection.ts';
 
 export interface RedisNotifierOptions {
   readonly redisUrl: string;
@@ -43,7 +43,7 @@ interface Job {
  * Redis, so it is delivered on time even if the process that sent it is gone. While Redis is unavailable, a process
  * notifies only its own subscribers.
  * @throws {NotifierUnavailable} if Redis does not respond within ten seconds.
- * @throws {ConfigurationError} if `redisUrl` is invalid, or if that Redis may evict keys.
+ * @throws {ConfigurationError} if `redisUrl` is invalid, or if that Redis refuses its credentials or may evict keys.
  */
 export async function openRedisNotifier(options: RedisNotifierOptions): Promise<Notifier> {
   const { prefix, clock, onError } = options;
@@ -137,7 +137,7 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
   }
 
   const prepare = async (): Promise<void> => {
-    await Promise.all([untilReady(producer), untilReady(consumer)]);
+    await Promise.race([Promise.all([untilReady(producer), untilReady(consumer)]), refusal(producer, redis)]);
     await requireNoEviction(producer, redis);
   };
   try {
@@ -193,6 +193,17 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
 /** BullMQ separates its keys by colons, so a name must not contain one. */
 function escapeColons(text: string): string {
   return text.replaceAll('%', '%25').replaceAll(':', '%3A');
+}
+
+/** Rejects if Redis refuses the credentials. */
+function refusal(connection: Redis | Cluster, { hosts }: RedisNodes): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    connection.on('error', ({ message }: Error) => {
+      if (!isRedisRefusal(message)) return;
+      const problem = `Redis at ${hosts} refuses the user name or the password. Correct them.`;
+      reject(new ConfigurationError([{ setting: 'REDIS_URL', problem }]));
+    });
+  });
 }
 
 function untilReady(connection: Redis | Cluster): Promise<void> {

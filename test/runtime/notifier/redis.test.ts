@@ -101,6 +101,14 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       await failed;
     });
 
+    it('that refuses the password is named as a wrong setting, without waiting', async () => {
+      const server = await start(['--requirepass', 'right']);
+      await expect(open(server.url.replace('//', '//:cAnaRy@'))).rejects.toMatchObject({
+        name: 'ConfigurationError',
+        message: expect.not.stringContaining('cAnaRy'),
+      });
+    });
+
     it('passes a key to a process with capacity, and keeps a delayed one although its sender is gone', async () => {
       const server = await start();
       const [busy, idle, asker] = [await open(server.url), await open(server.url), await open(server.url)];

@@ -1,4 +1,5 @@
 import type { RedisState } from '../../../runtime/notifier/inspect-redis.ts';
+import { isRedisRefusal } from '../../../runtime/notifier/notifier.ts';
 import type { CheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
@@ -29,7 +30,7 @@ export const redisCheck: Check<CheckInput> = {
 
 function explainNoAnswer(hosts: string, error: unknown): Finding {
   const text = error instanceof Error ? error.message : '';
-  if (/NOAUTH|WRONGPASS|invalid password|NOPERM/i.test(text)) {
+  if (isRedisRefusal(text)) {
     return problem('Redis refuses the user name or the password in REDIS_URL.', {
       evidence: [`Redis at ${hosts}.`],
       advice: [
