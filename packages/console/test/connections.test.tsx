@@ -131,6 +131,18 @@ describe('a connection that waits for its owner', () => {
       { body: { phoneNumber: '447700900161' } },
     ]);
   });
+
+  it('shows the QR code of the new session once it has restarted', async () => {
+    const { qr: _, ...none } = DETAIL.connection;
+    const page = await open(
+      { ...connecting, status: 'disconnected' },
+      { 'GET /service/connections/c1': { connection: none } },
+    );
+    await screen.findByText(/^The service shows no QR code now/);
+    page.answer({ 'GET /sandbox/v1/connections/c1': connecting, 'GET /service/connections/c1': DETAIL });
+    page.hear({ type: 'changed', what: 'connections' });
+    await screen.findByAltText('QR code for pairing');
+  });
 });
 
 describe('a connection', () => {
