@@ -1,8 +1,12 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { signWrongly } from '../../../src/sandbox/deliveries/sign-wrongly.ts';
+import { ManualClock } from '../../../test/support/manual-clock.ts';
 import type { ReceiverInputs } from '../src/receiver/context.ts';
 import { PROFILES } from '../src/receiver/profile.ts';
 import type { Tier } from '../src/receiver/receiver-check.ts';
@@ -68,6 +72,35 @@ describe('the gallery of correct receivers', () => {
     expect(notRun).toEqual([]);
     expect(results).toHaveLength(RECEIVER_CHECKS.length);
     expect(verdict).toBe('conforms');
+  });
+
+  it('gives each answer its 10 s, however many a check waits for', async () => {
+    const clock = new ManualClock();
+    const server = createServer(async (request, response) => {
+      await request.resume().toArray();
+      // [delivery.attempts]
+      await clock.advance(9_000);
+      response.writeHead(204).end();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { results } = await runReceiverSuite({
+      inputs: {
+        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks/`,
+        secret: SECRET,
+        profile: PROFILES.messaging,
+      },
+      tiers: ['W'],
+      clock,
+      only: ['delivery.repeated', 'delivery.out-of-order', 'connection.kept'],
+      signal: new AbortController().signal,
+    });
+    server.close();
+    server.closeAllConnections();
+    expect(results.map(({ id, result }) => `${id} ${result}`)).toEqual([
+      'delivery.repeated pass',
+      'delivery.out-of-order pass',
+      'connection.kept pass',
+    ]);
   });
 
   it('says which option a receiver needs that ignores unknown connections', async () => {

@@ -84,6 +84,8 @@ export function createSender(options: SenderOptions): (sent: Sent) => Promise<Ex
       const why = signal.aborted ? `none within ${timeoutMs / 1000} s` : `none: ${describe(error)}`;
       throw new Violation('an answer', why, nothing);
     } finally {
+      // An answer has a limit of its own: one check may wait for several slow ones.
+      probe.extend(clock.elapsed() - began);
       cancel();
       request.destroy();
     }
