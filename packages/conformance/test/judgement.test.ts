@@ -5,8 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { readQr } from '../../../test/support/read-qr.ts';
 import { signDelivery } from '../../certify/src/receiver/profile.ts';
 import { Violation } from '../../certify/src/runner/check.ts';
+import { deliveryChecks } from '../src/checks/deliveries.ts';
 import { readPng } from '../src/service/png.ts';
 import * as shape from '../src/service/shape.ts';
+import { payloads } from '../src/service/spec-shapes.ts';
 
 const TEXT = 'a code that a phone can read';
 
@@ -143,5 +145,30 @@ describe('a shape', () => {
     const demand = (value: unknown) => () => shape.demandValue(value, one, { note: () => undefined });
     expect(demand(good)).not.toThrow();
     expect(demand(bad)).toThrow(Violation);
+  });
+});
+
+describe('what the specification leaves open', () => {
+  it('is any content of connection.connected', () => {
+    const event = { event: 'connection.connected', connection_id: 'c1' };
+    const connection = { id: 'c1', status: 'connected', needs_reconnect: false };
+    const judged = (value: object) =>
+      shape.compareShape(value, payloads['connection.connected'] ?? shape.flag).faults.length;
+    expect(judged(event)).toBe(0);
+    expect(judged({ ...event, connection })).toBe(0);
+    expect(judged({ ...event, connection: { ...connection, needs_reconnect: 'no' } })).toBe(1);
+  });
+
+  it.each([
+    ['waits of 500 ms and 1 s', [0, 510, 1_520], true],
+    ['attempts 500 ms and 1 s after the first', [0, 500, 1_000], true],
+    ['attempts without a wait', [0, 10, 20], false],
+  ])('is what the delays of attempts count from: %s', async (_, times, isRight) => {
+    const attempts = times.map((at) => ({ at, answeredAt: at + 8, headers: {}, body: Buffer.alloc(0) }));
+    const context = { once: async () => ({ attempts }), journal: { recall: () => undefined } };
+    const check = deliveryChecks.find(({ id }) => id === 'delivery.delays');
+    const judged = check?.run(context as never, { note: () => undefined } as never);
+    if (isRight) await judged;
+    else await expect(judged).rejects.toThrow(Violation);
   });
 });

@@ -35,6 +35,28 @@ afterAll(async () => {
   await service.close();
 });
 
+describe('a service that does what the specification leaves open', () => {
+  it('may count requests with an invalid number towards the cap on pairing codes', async () => {
+    const asked = new Map<string, number>();
+    const limit = { status: 429, headers: { 'retry-after': '60' }, body: { error: 'rate_limited' } };
+    const { report } = await gradeThrough(
+      graded,
+      {
+        ask: ({ path }) => {
+          if (!path.endsWith('/pairing-code')) return undefined;
+          asked.set(path, (asked.get(path) ?? 0) + 1);
+          return Number(asked.get(path)) > 5 ? limit : undefined;
+        },
+      },
+      { only: ['pairing.phone'] },
+    );
+    expect(report.results.map(({ id, result }) => `${id} ${result}`)).toEqual([
+      'pairing.phone.unknown-connection pass',
+      'pairing.phone.invalid pass',
+    ]);
+  });
+});
+
 describe('a broken service', () => {
   it.each(BROKEN_RULES.map(({ what, found, breakage }) => [what, found, breakage] as const))(
     'is detected: %s → %s',

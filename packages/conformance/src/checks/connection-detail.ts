@@ -67,10 +67,8 @@ export const connectionDetailChecks = inSection({ section: SECTION }, [
     section: 'Endpoints',
     rule: 'An id that does not exist is rejected by every endpoint that takes one.',
     async run(context) {
-      for (const { method, path, body } of ON_UNKNOWN) {
-        const request = body === undefined ? {} : { body };
-        expectRefused(await context.api.request(method, path, request), 'an unknown id');
-      }
+      for (const request of ON_UNKNOWN)
+        expectRefused(await context.api.request(request.method, request.path, request), 'an unknown id');
     },
   },
   {
@@ -79,9 +77,8 @@ export const connectionDetailChecks = inSection({ section: SECTION }, [
     rule: 'An id that does not exist returns 404 not_found.',
     level: 'reading',
     async run(context) {
-      for (const { method, path, body } of ON_UNKNOWN) {
-        const request = body === undefined ? {} : { body };
-        const exchange = await context.api.request(method, path, request);
+      for (const request of ON_UNKNOWN) {
+        const exchange = await context.api.request(request.method, request.path, request);
         expectRefusal(exchange, { status: 404, code: 'not_found' });
       }
     },

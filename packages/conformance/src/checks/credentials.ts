@@ -2,7 +2,7 @@ import { Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { codeOf, expectStatus, nameAnswer } from '../service/judge.ts';
-import { HARMLESS, type HarmlessRequest } from '../service/requests.ts';
+import { HARMLESS } from '../service/requests.ts';
 import { inSection } from '../service/service-check.ts';
 
 const UNKNOWN_KEY = 'no-service-ever-gave-out-this-key';
@@ -13,13 +13,8 @@ async function askAll(context: ServiceContext, authorization?: string): Promise<
   const as = authorization === undefined ? 'no credential' : 'unknown key';
   const client = context.clientFor(authorization === undefined ? { as } : { as, authorization });
   const exchanges: Exchange[] = [];
-  for (const { method, path, ...request } of HARMLESS)
-    exchanges.push(await client.request(method, path, options(request)));
+  for (const request of HARMLESS) exchanges.push(await client.request(request.method, request.path, request));
   return exchanges;
-}
-
-function options({ body, headers }: Pick<HarmlessRequest, 'body' | 'headers'>) {
-  return { ...(body === undefined ? {} : { body }), ...(headers === undefined ? {} : { headers }) };
 }
 
 const withoutCredential = (context: ServiceContext): Promise<readonly Exchange[]> =>

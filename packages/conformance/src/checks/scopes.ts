@@ -13,12 +13,8 @@ function isSafe(context: ServiceContext, { onlyIfRefused }: HarmlessRequest): bo
   return onlyIfRefused !== true || context.inputs.profile === 'full';
 }
 
-function askNarrow(context: ServiceContext, { method, path, body, headers }: HarmlessRequest) {
-  return narrowKey(context).request(method, path, {
-    ...(body === undefined ? {} : { body }),
-    ...(headers === undefined ? {} : { headers }),
-  });
-}
+const askNarrow = (context: ServiceContext, request: HarmlessRequest) =>
+  narrowKey(context).request(request.method, request.path, request);
 
 function lacking(scope: string): ServiceCheck {
   return {

@@ -138,7 +138,7 @@ export const webhook = shape.object({
 export const webhookSet = shape.object({ url: shape.uri, events, secret: shape.filled });
 export const webhookRotated = shape.object({ secret: shape.filled });
 
-const eventConnection = shape.object({
+const eventConnection = {
   id: shape.filled,
   phone_number: shape.digits,
   label: shape.string,
@@ -147,10 +147,15 @@ const eventConnection = shape.object({
   license_status: shape.filled,
   license_expires: shape.orNull(shape.dateTime),
   reason: shape.open(shape.string),
-});
+};
+/** The same fields, each of which may be absent. */
+const someOfConnection = shape.object(
+  Object.fromEntries(Object.entries(eventConnection).map(([name, field]) => [name, shape.open(field)])),
+);
 
 /**
- * The payload of each event. That of `connection.connected` is not specified beyond what all events share.
+ * The payload of each event. That of `connection.connected` is not specified: what it has in common with
+ * `connection.disconnected` has the same types.
  */
 export const payloads: Readonly<Record<string, shape.Shape>> = {
   'message.received': shape.object({
@@ -179,13 +184,13 @@ export const payloads: Readonly<Record<string, shape.Shape>> = {
   'connection.disconnected': shape.object({
     event: shape.oneOf(['connection.disconnected']),
     connection_id: shape.filled,
-    connection: eventConnection,
+    connection: shape.object(eventConnection),
     timestamp: shape.epochMs,
   }),
   'connection.connected': shape.object({
     event: shape.oneOf(['connection.connected']),
     connection_id: shape.filled,
-    connection: shape.open(eventConnection),
+    connection: shape.open(someOfConnection),
     timestamp: shape.open(shape.epochMs),
   }),
 };
