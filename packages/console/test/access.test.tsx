@@ -6,6 +6,7 @@ import {
   hasFocus,
   invalid,
   openPage,
+  Refusal,
   type Sent,
   screen,
   waitFor,
@@ -136,6 +137,27 @@ describe('an API key', () => {
     expect(screen.getByRole('link', { name: 'Calls of this key' }).getAttribute('href')).toBe(
       '/calls?q=credential%3Ak1',
     );
+  });
+
+  it('stays limited to what it was limited to, also if its connections cannot be read', async () => {
+    const page = await openPage('/access/key-k1', {
+      answers: {
+        ...keys({ ...KEY, connectionIds: ['c7'] }),
+        'GET /sandbox/v1/connections': new Refusal(500, { error: 'internal_error', message: 'It failed.' }),
+      },
+    });
+    await page.user.click(await button('Save'));
+    await waitFor(() => expect(page.writes).toHaveLength(1));
+    expect(page.writes[0]?.body).toMatchObject({ connectionIds: ['c7'] });
+  });
+
+  it('is saved once, however fast its button is pressed', async () => {
+    const page = await openPage('/access/key-k1', { answers: keys(KEY) });
+    const save = await button('Save');
+    save.click();
+    save.click();
+    await screen.findByText('Takes effect on the next call.');
+    expect(page.writes).toHaveLength(1);
   });
 
   it('shows a refused address at its field', async () => {

@@ -181,7 +181,7 @@ function LimitFields({
         <Ticked
           name="connectionIds"
           label="Connections"
-          values={connections.map(({ id }) => id)}
+          values={[...new Set([...(limits.connectionIds ?? []), ...connections.map(({ id }) => id)])]}
           ticked={limits.connectionIds ?? []}
           error={error}
           hintOf={(id) => <bdi>{connections.find((each) => each.id === id)?.phoneNumber ?? ''}</bdi>}
