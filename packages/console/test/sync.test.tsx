@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { DeadLetter } from '../../../src/contract/connector/changes.ts';
 import type { PairingEvent } from '../../../src/contract/connector/pairing.ts';
 import { REFRESH_MS } from '../src/data/reading.ts';
@@ -508,6 +508,9 @@ describe('numbers that must be paired again', () => {
     needsReconnect: true,
     reason: 'AUTH_LOST',
   };
+  afterEach(() => {
+    Source.all = [];
+  });
   const answers: Answers = {
     'GET /connector/v1/sync': SYNC,
     'GET /connector/v1/connections': pageOf('connections', [broken]),
@@ -515,8 +518,11 @@ describe('numbers that must be paired again', () => {
   };
   /** The streams that the page opened. */
   class Source {
+    static readonly CLOSED = 2;
     static all: Source[] = [];
     onmessage: ((message: { data: string }) => void) | undefined;
+    onerror: (() => void) | undefined;
+    readyState = 1;
     isClosed = false;
     readonly url: string;
     constructor(url: string) {
@@ -554,6 +560,41 @@ describe('numbers that must be paired again', () => {
     source?.say({ type: 'connected', status: 'connected' });
     await numbers.findByText('Paired.');
     expect(source?.isClosed).toBe(true);
+  });
+
+  it('show one code at a time: a browser has six connections to a server', async () => {
+    vi.stubGlobal('EventSource', Source);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const numbers = ['c1', 'c2', 'c3'].map((id) => ({ ...broken, id }));
+    const page = await openPage('/sync', {
+      mode: { ...PRODUCTION, write: true },
+      answers: { ...answers, 'GET /connector/v1/connections': pageOf('connections', numbers) },
+    });
+    const open = () => Source.all.filter(({ isClosed }) => !isClosed).map(({ url }) => url);
+    for (const [place, { id }] of numbers.entries()) {
+      const restart = screen.findAllByRole('button', { name: 'Restart and show QR code' });
+      await page.user.click((await restart)[place] as HTMLElement);
+      await waitFor(() => expect(open()).toEqual([`/connector/v1/connections/${id}/pairing`]));
+    }
+  });
+
+  it('show no code that may be old once its stream has ended', async () => {
+    vi.stubGlobal('EventSource', Source);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const page = await openPage('/sync', { mode: { ...PRODUCTION, write: true }, answers });
+    await page.user.click(await button('Restart and show QR code'));
+    const source = await waitFor(() => {
+      const [found] = Source.all.filter(({ isClosed }) => !isClosed);
+      if (found === undefined) throw new Error('no stream is open');
+      return found;
+    });
+    source.say({ type: 'qr', status: 'connecting', qr: 'data:image/png;base64,AA' });
+    await screen.findByRole('img', { name: 'QR code for pairing' });
+    // It answered with a status other than 200, and is not opened again.
+    source.readyState = Source.CLOSED;
+    source.onerror?.();
+    await screen.findByText('The connection to the connector broke. Restart it once more.');
+    expect(screen.queryByRole('img', { name: 'QR code for pairing' })).toBeNull();
   });
 
   it('are only shown by a page that may not write, and none are shown if all work', async () => {

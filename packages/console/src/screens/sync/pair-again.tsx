@@ -9,8 +9,10 @@ import { Button } from '../../ui/button.tsx';
 import { NamedSection } from '../../ui/named.tsx';
 import { Failure } from '../../ui/states.tsx';
 
-/** The numbers that their owners must pair again, with the QR code to show to them. */
+/** The numbers that their owners must pair again, with the QR code to show to one of them. */
 export function PairAgain() {
+  // One at a time: its stream takes one of the six connections that a browser has to a server.
+  const [shown, show] = useState<string>();
   const broken = [...useConnections().values()].filter(({ health }) => health === 'needs_reconnect');
   if (broken.length === 0) return null;
   return (
@@ -18,17 +20,31 @@ export function PairAgain() {
       <h2>Numbers to be paired again</h2>
       <ul className="card rows">
         {broken.map((connection) => (
-          <Broken key={connection.id} connection={connection} />
+          <Broken
+            key={connection.id}
+            connection={connection}
+            isShown={connection.id === shown}
+            onRestarted={() => show(connection.id)}
+          />
         ))}
       </ul>
     </NamedSection>
   );
 }
 
-function Broken({ connection }: { readonly connection: ConnectorConnection }) {
+function Broken({
+  connection,
+  isShown,
+  onRestarted,
+}: {
+  readonly connection: ConnectorConnection;
+  readonly isShown: boolean;
+  readonly onRestarted: () => void;
+}) {
   const { id, reason } = connection;
   const restart = useAction({
     mutationFn: () => connector('POST', '/v1/connections/{id}/restart', { params: { id } }),
+    onSuccess: onRestarted,
   });
   return (
     <li>
@@ -37,7 +53,7 @@ function Broken({ connection }: { readonly connection: ConnectorConnection }) {
           <bdi>{nameOf(connection, id)}</bdi>
         </b>{' '}
         {reason === null ? null : <span className="chip">{reason}</span>}
-        {restart.isSuccess ? <LiveCode id={id} /> : null}
+        {isShown && restart.isSuccess ? <LiveCode id={id} /> : null}
         <Failure error={restart.error} />
       </div>
       <Button disabled={!mode().write} action={restart}>
@@ -46,6 +62,12 @@ function Broken({ connection }: { readonly connection: ConnectorConnection }) {
     </li>
   );
 }
+
+const BROKEN: PairingEvent = {
+  type: 'ended',
+  reason: 'closing',
+  message: 'The connection to the connector broke. Restart it once more.',
+};
 
 /** Each new QR code of a connection, until its number has paired. */
 function LiveCode({ id }: { readonly id: string }) {
@@ -57,6 +79,11 @@ function LiveCode({ id }: { readonly id: string }) {
       setEvent(next);
       // An event source would open the stream again.
       if (next.type === 'connected' || next.type === 'ended') source.close();
+    };
+    source.onerror = () => {
+      // Meanwhile, the code grows old. After a refusal, the stream is not opened again.
+      const isOver = source.readyState === EventSource.CLOSED;
+      setEvent(isOver ? BROKEN : undefined);
     };
     return () => source.close();
   }, [id]);
