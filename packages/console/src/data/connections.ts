@@ -13,6 +13,12 @@ export function useConnections() {
   return useMemo(() => new Map(data?.connections.map((each) => [each.id, each])), [data]);
 }
 
+/** The connections of the service. */
+export const SERVICE_CONNECTIONS = {
+  queryKey: ['connections', 'all'],
+  queryFn: async () => (await sandbox('GET', '/connections', { query: { limit: '1000' } })).entries,
+};
+
 type Named = Pick<ConnectorConnection, 'label' | 'phoneNumber'>;
 
 /** What a connection is called: its label, else its number, else its id. */
@@ -23,9 +29,8 @@ export function nameOf(connection: Named | undefined, id: string): string {
 
 /** All connections with their names: in a sandbox those of the service, else those of the connector. */
 export async function listNamed(): Promise<readonly (Named & { readonly id: string })[]> {
-  const query = { limit: '1000' };
-  if (mode().mode === 'sandbox') return (await sandbox('GET', '/connections', { query })).entries;
-  return (await connector('GET', '/v1/connections', { query })).connections;
+  if (mode().mode === 'sandbox') return SERVICE_CONNECTIONS.queryFn();
+  return (await connector('GET', '/v1/connections', { query: { limit: '1000' } })).connections;
 }
 
 /** What each connection is called, by its id. */

@@ -23,7 +23,7 @@ export const webhooks = () =>
     queryKey: ['webhooks'],
     async queryFn() {
       const id = await readSelfCheck();
-      const { entries } = await sandbox('GET', '/webhooks', { query: { limit: '100' } });
+      const { entries } = await sandbox('GET', '/webhooks', { query: { limit: '1000' } });
       return entries.filter(({ subscription }) => subscription.id !== id);
     },
   }) as const;

@@ -13,24 +13,9 @@ interface Pane {
 
 /** The panes in their order; each opens over any screen. */
 const PANES: readonly Pane[] = [
-  {
-    name: 'time',
-    label: 'Time',
-    key: 't',
-    Content: lazyPart('TimePane'),
-  },
-  {
-    name: 'faults',
-    label: 'Faults',
-    key: 'f',
-    Content: lazyPart('FaultsPane'),
-  },
-  {
-    name: 'state',
-    label: 'State',
-    key: 'b',
-    Content: lazyPart('StatePane'),
-  },
+  { name: 'time', label: 'Time', key: 't', Content: lazyPart('TimePane') },
+  { name: 'faults', label: 'Faults', key: 'f', Content: lazyPart('FaultsPane') },
+  { name: 'state', label: 'State', key: 'b', Content: lazyPart('StatePane') },
 ];
 
 /** The bottom pane. It stays open while screens change. It takes the focus, and Esc gives it back. */

@@ -1,22 +1,20 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { sandbox, service } from '../../data/client.ts';
+import { service } from '../../data/client.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field, Form, FormFailure } from '../../ui/form.tsx';
 import { randomId } from '../../ui/random-id.ts';
 import { takeFocus } from '../../ui/take-focus.ts';
+import { WORKSPACES } from '../access/lists.ts';
 
 /** Creates a connection over the API of the service, as an integration does, and opens it. */
 export function CreateConnection({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate();
   // A repeated submit of the same form is the same connection.
   const [key] = useState(() => randomId());
-  const { data: workspaces = [] } = useRead({
-    queryKey: ['workspaces', 'ids'],
-    queryFn: async () => (await sandbox('GET', '/workspaces', { query: { limit: '1000' } })).entries,
-  });
+  const { data: workspaces = [] } = useRead(WORKSPACES);
   const create = useAction({
     mutationFn: (fields: FormData) => {
       const [label, workspace] = ['label', 'x-workspace-id'].map((name) => String(fields.get(name) ?? ''));

@@ -33,11 +33,7 @@ const TOKENS = [
 ] as const satisfies readonly (QueryToken & { readonly key: ConnectionKey })[];
 
 const COLUMNS: readonly Column<ListedConnection>[] = [
-  {
-    heading: 'State',
-    width: '92px',
-    cell: (row) => <ConnectionState connection={row} />,
-  },
+  { heading: 'State', width: '92px', cell: (row) => <ConnectionState connection={row} /> },
   { heading: 'Label', width: 'minmax(90px, 2fr)', cell: ({ label }) => <bdi>{label}</bdi> },
   {
     heading: 'Number',

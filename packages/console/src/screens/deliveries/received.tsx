@@ -12,7 +12,8 @@ import { showDateTime, showDuration } from '../../ui/times.tsx';
 import './deliveries.css';
 
 const route = getRouteApi('/deliveries');
-const MOST = '500';
+/** All that are kept. */
+const MOST = '1000';
 
 /** What arrived at the connector's webhook in production, and how each request was answered. */
 export function ReceivedScreen() {

@@ -22,11 +22,7 @@ const route = getRouteApi('/deliveries');
 
 const TOKENS = [
   { key: 'status', hint: 'outcome', values: ['pending', 'delivered', 'dropped'] },
-  {
-    key: 'type',
-    hint: 'type of the event',
-    values: EVENTS,
-  },
+  { key: 'type', hint: 'type of the event', values: EVENTS },
   { key: 'message', hint: 'id of a message' },
   { key: 'connection', hint: 'id of a connection' },
   { key: 'workspace', hint: 'id of a workspace' },

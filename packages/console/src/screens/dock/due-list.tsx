@@ -1,5 +1,6 @@
 import { keepPreviousData } from '@tanstack/react-query';
 import { sandbox } from '../../data/client.ts';
+import { SERVICE_CONNECTIONS } from '../../data/connections.ts';
 import { useRead } from '../../data/read.ts';
 import { ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
@@ -16,10 +17,7 @@ export function useDue(until: number | undefined, now: number) {
     queryFn: () => sandbox('GET', '/clock/due', { query: { until: iso, limit: String(SHOWN) } }),
     placeholderData: keepPreviousData,
   });
-  const connections = useRead({
-    queryKey: ['connections', 'licenses'],
-    queryFn: async () => (await sandbox('GET', '/connections', { query: { limit: '1000' } })).entries,
-  });
+  const connections = useRead(SERVICE_CONNECTIONS);
   const error = timers.error ?? connections.error;
   if (timers.data === undefined || connections.data === undefined) return { error };
   const { entries: fired, total } = timers.data;

@@ -52,7 +52,7 @@ function useFacts(id: string) {
       const params = { id };
       const [trace, letters] = await Promise.all([
         ifKnown(connector('GET', '/v1/messages/{id}/trace', { params })),
-        connector('GET', '/v1/dead-letters', { query: { limit: MOST } }),
+        connector('GET', '/v1/dead-letters', { query: { limit: '1000' } }),
       ]);
       const isStored = trace !== null && trace.message !== null;
       const message = isStored ? await connector('GET', '/v1/messages/{id}', { params }) : null;

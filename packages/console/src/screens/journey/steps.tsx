@@ -11,7 +11,7 @@ import PhoneIcon from 'lucide-react/icons/smartphone';
 import WebhookIcon from 'lucide-react/icons/webhook';
 import { mode } from '../../data/live.ts';
 import { Facts } from '../../ui/about.tsx';
-import { useKeys } from '../../ui/keys.ts';
+import { useRowKeys } from '../../ui/row-keys.ts';
 import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
 import { type Journey, LANES, type Lane, type Place, type Step } from './journey.ts';
 
@@ -37,15 +37,12 @@ const LANE_NAMES: Readonly<Record<Lane, string>> = {
 export function Steps({ journey: { steps, isShifted } }: { readonly journey: Journey }) {
   const lanes =
     mode().mode === 'sandbox' ? LANES : LANES.filter((lane) => lane !== 'phone' && lane !== 'attempts');
-  const move = (by: number): void => {
-    const lines = [...document.querySelectorAll<HTMLElement>('.journey-step > summary')];
-    const at = lines.findIndex((line) => line.matches(':focus'));
-    lines[at === -1 ? 0 : Math.min(Math.max(at + by, 0), lines.length - 1)]?.focus();
-  };
-  useKeys('Journey', [
-    { keys: 'j', label: 'Next step', run: () => move(1) },
-    { keys: 'k', label: 'Previous step', run: () => move(-1) },
-  ]);
+  const lines = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('.journey-step > summary')];
+  useRowKeys({
+    count: () => lines().length,
+    current: () => lines().findIndex((line) => line.matches(':focus')),
+    focus: (index) => lines()[index]?.focus(),
+  });
   const style = { '--lanes': lanes.length } as React.CSSProperties;
   return (
     <section aria-label="Steps">
@@ -193,28 +190,11 @@ function At({ at, kind }: { readonly at: number | undefined; readonly kind: 'vir
 function PlaceLink({ place: { screen, id = '', with: other } }: { readonly place: Place }) {
   if (screen === 'sync') return <Link to="/sync">Show in Sync</Link>;
   if (mode().mode !== 'sandbox') return null;
-  const params = { id };
-  if (screen === 'deliveries')
-    return (
-      <Link to="/deliveries/$id" params={params}>
-        Show the delivery
-      </Link>
-    );
-  if (screen === 'calls')
-    return (
-      <Link to="/calls/$id" params={params}>
-        Show the call
-      </Link>
-    );
-  if (screen === 'connections')
-    return (
-      <Link to="/connections/$id" params={params}>
-        Show the connection
-      </Link>
-    );
   return (
-    <Link to="/phone/$id" params={params} search={other === undefined ? {} : { with: other }}>
-      Show the phone
+    <Link to={`/${screen}/$id`} params={{ id }} search={other === undefined ? {} : { with: other }}>
+      Show the {PLACES[screen]}
     </Link>
   );
 }
+
+const PLACES = { deliveries: 'delivery', calls: 'call', connections: 'connection', phone: 'phone' } as const;

@@ -28,7 +28,7 @@ async function readConnector() {
   const isAlone = mode().mode !== 'sandbox';
   const query = { limit: '1000' };
   const [{ accounts }, letters, mirrored] = await Promise.all([
-    connector('GET', '/v1/accounts', { query: { limit: '100' } }),
+    connector('GET', '/v1/accounts', { query }),
     connector('GET', '/v1/dead-letters', { query: { limit: '100' } }),
     isAlone ? connector('GET', '/v1/connections', { query }) : { connections: [] },
   ]);

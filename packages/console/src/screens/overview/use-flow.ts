@@ -1,4 +1,4 @@
-import { sandbox } from '../../data/client.ts';
+import { SERVICE_CONNECTIONS } from '../../data/connections.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import type { Figure } from '../../data/reading.ts';
@@ -9,8 +9,7 @@ import { counts } from './lane.tsx';
 
 async function readNumbers() {
   const own = await readSelfCheck();
-  const { entries } = await sandbox('GET', '/connections', { query: { limit: '1000' } });
-  const numbers = entries.filter(({ workspaceId }) => workspaceId !== own);
+  const numbers = (await SERVICE_CONNECTIONS.queryFn()).filter(({ workspaceId }) => workspaceId !== own);
   return {
     all: numbers.length,
     connected: numbers.filter(({ status }) => status === 'connected').length,

@@ -2,6 +2,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useCallback, useMemo, useState } from 'react';
 import type { PutContactRequest } from '../../../../../src/contract/sandbox/contacts.ts';
 import { sandbox } from '../../data/client.ts';
+import { SERVICE_CONNECTIONS } from '../../data/connections.ts';
 import { queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
@@ -21,12 +22,9 @@ const connectionOf = ({ connectionId }: StoredMessage): string => connectionId;
 
 /** The connections that a contact can write to, with the names that its phone shows. */
 function useNumbers() {
-  const { data } = useRead({
-    queryKey: ['connections'],
-    queryFn: () => sandbox('GET', '/connections', { query: { limit: '1000' } }),
-  });
+  const { data } = useRead(SERVICE_CONNECTIONS);
   return useMemo(() => {
-    const paired = data?.entries.filter(({ phoneNumber }) => phoneNumber !== null) ?? [];
+    const paired = data?.filter(({ phoneNumber }) => phoneNumber !== null) ?? [];
     return paired.map(({ id, label, phoneNumber }) => ({ id, name: `${label} +${phoneNumber}`.trim() }));
   }, [data]);
 }

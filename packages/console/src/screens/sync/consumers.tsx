@@ -10,13 +10,12 @@ import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { ReadHeading } from '../../ui/as-of.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Chip } from '../../ui/chip.tsx';
+import { Chip, type Tone } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { Field, Form } from '../../ui/form.tsx';
 import { NamedSection } from '../../ui/named.tsx';
 import { Failure, ReadFailure } from '../../ui/states.tsx';
 import { showSpan } from '../../ui/times.tsx';
-import type { Tone } from '../../ui/tone.ts';
 
 /** The consumers with their progress. */
 export const CONSUMERS = {

@@ -2,9 +2,8 @@ import { Link } from '@tanstack/react-router';
 import type { AccountSync, WebhookHealth } from '../../../../../src/contract/connector/sync.ts';
 import { useRealNow } from '../../data/clock.ts';
 import { queries } from '../../data/live.ts';
-import { Chip } from '../../ui/chip.tsx';
+import { Chip, type Tone } from '../../ui/chip.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
-import type { Tone } from '../../ui/tone.ts';
 
 /** Reads everything of the connector again. */
 export async function readAgain(): Promise<void> {

@@ -53,6 +53,7 @@ export function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
         <p className="soft">{describeSend({ state: chosen, lastError: null }).certain}</p>
       )}
       <ReadFailure error={error} />
+      {data?.hasMore === true ? <p className="faint">The newest {data.outbound.length} are listed.</p> : null}
       {data?.outbound.length === 0 ? <p className="faint">There are no such sends.</p> : null}
       <ul className="sync-rows" aria-label="Latest sends">
         {data?.outbound.map((send) => (
