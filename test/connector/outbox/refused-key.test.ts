@@ -40,9 +40,10 @@ async function send(text: string): Promise<string> {
 const read = async (id: string) => (await running.ask('GET', `/v1/outbound/${id}`)).body;
 const calls = () => world.service.requests.length;
 const revoke = () => world.service.apiKeys.delete('key-1');
-/** A process that has another key in its settings. */
+/** A process that has another key in its settings, and does not poll. */
 const renew = async () => {
-  const next = await world.start({ service: { baseUrl: world.service.baseUrl, apiKey: 'key-2' } });
+  const service = { baseUrl: world.service.baseUrl, apiKey: 'key-2' };
+  const next = await world.start({ service, role: 'web' });
   await next.stop();
 };
 /** A process that hears nothing of its own clock for long counts as gone: it is heard again in the seconds after. */
@@ -99,9 +100,13 @@ describe('sends of an account whose key is refused', () => {
     expect(await read(id)).toMatchObject({ state: 'queued' });
     await pass(DAY);
     await renew();
+    const { fault } = world.service;
+    world.service.fault = (request) => (request.method === 'GET' ? 'reset' : fault(request));
     await pass(10_000);
     // The clock of a process alone does not decide that the time of the key is over.
     expect(await read(id)).toMatchObject({ state: 'queued' });
+    world.service.fault = fault;
+    await pass(60_000);
     await running.poll();
     await pass(10_000);
     expect(await read(id)).toMatchObject({ state: 'unknown' });
