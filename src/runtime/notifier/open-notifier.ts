@@ -19,7 +19,6 @@ const LOG_INTERVAL_MS = 5_000;
 
 /**
  * Opens the carrier of notifications: Redis if `redisUrl` is given, otherwise Postgres.
- * @throws {NotifierUnavailable} if Redis cannot be reached.
  * @throws {ConfigurationError} if `redisUrl` is invalid, or if that Redis refuses its credentials or may evict keys.
  */
 export async function openNotifier(options: OpenNotifierOptions): Promise<Notifier> {

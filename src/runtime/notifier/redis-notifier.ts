@@ -40,9 +40,8 @@ interface Job {
 
 /**
  * Carries notifications as jobs of BullMQ. Each key goes to one process that has capacity for it. A delayed key waits in
- * Redis, so it is delivered on time even if the process that sent it is gone. While Redis is unavailable, a process
- * notifies only its own subscribers.
- * @throws {NotifierUnavailable} if Redis does not respond within ten seconds.
+ * Redis, so it is delivered on time even if the process that sent it is gone. While Redis is unavailable, also at the
+ * start, a process notifies only its own subscribers.
  * @throws {ConfigurationError} if `redisUrl` is invalid, or if that Redis refuses its credentials or may evict keys.
  */
 export async function openRedisNotifier(options: RedisNotifierOptions): Promise<Notifier> {
@@ -140,11 +139,17 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
     await Promise.race([Promise.all([untilReady(producer), untilReady(consumer)]), refusal(producer, redis)]);
     await requireNoEviction(producer, redis);
   };
+  const prepared = prepare();
   try {
-    await answer(START_DEADLINE_MS, `Redis at ${redis.hosts} (REDIS_URL)`, prepare());
+    await answer(START_DEADLINE_MS, `Redis at ${redis.hosts} (REDIS_URL)`, prepared);
   } catch (error) {
-    await closeAll();
-    throw error;
+    if (error instanceof ConfigurationError) {
+      await closeAll();
+      throw error;
+    }
+    onError(error);
+    // It is used once it answers. What is wrong with it then can only be logged.
+    prepared.catch(onError);
   }
 
   return {
