@@ -84,7 +84,9 @@ async function build(): Promise<void> {
 
 async function isFresh(): Promise<boolean> {
   const builtAt = await changedAt(join(BUILT_PAGE, 'index.html'));
-  return builtAt > 0 && (!RUNS_SOURCES || builtAt >= (await sourcesChangedAt()));
+  if (builtAt === 0) return false;
+  // A page that cannot be built here again is good: the clock of whoever built it may have been behind.
+  return !RUNS_SOURCES || findVite() === null || builtAt >= (await sourcesChangedAt());
 }
 
 let building: Promise<void> | undefined;
