@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, gt, gte, inArray, isNull, lt, lte, or, type SQL, sql } from 'drizzle-orm';
+import { and, eq, gt, gte, isNull, lt, lte, or, type SQL, sql } from 'drizzle-orm';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { ReadCreatedConnection } from '../../contract/service/read-answers.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
@@ -57,39 +57,28 @@ export async function readCreation(db: Queryable, id: string): Promise<Creation 
 }
 
 /** Longer than all attempts of one caller, and than the wait after them. */
-const ATTEMPT_MS = 90_000;
+export const ATTEMPT_MS = 90_000;
 
-/** A time that lies further ahead was planned by a clock that is wrong. */
-const isDue = (now: number) => or(lte(nextAttemptAt, now), gt(nextAttemptAt, now + ATTEMPT_MS));
+/** A creation whose response was lost or whose process died, and when it is attempted again. */
+export type PlannedCreation = Creation & { readonly nextAttemptAt: number | null };
 
-/** The accounts with a creation that is due for another attempt: its response was lost, or its process died. */
-export async function listDueAccounts(db: Queryable, now: number): Promise<readonly string[]> {
-  const rows = await orm(db)
-    .selectDistinct({ accountId: creations.accountId })
+/** Creations that are due for another attempt, or planned for a time that is too far ahead, oldest first. */
+export async function listPlannedCreations(db: Queryable, now: number): Promise<readonly PlannedCreation[]> {
+  return await orm(db)
+    .select({ ...SHOWN, nextAttemptAt })
     .from(creations)
-    .where(isDue(now));
-  return rows.map(({ accountId }) => accountId);
+    .where(or(lte(nextAttemptAt, now), gt(nextAttemptAt, now + ATTEMPT_MS)))
+    .orderBy(createdAt);
 }
 
-/** Takes due creations of an account, oldest first: for `ATTEMPT_MS`, no other process takes them. */
-export async function takeDueCreations(
-  db: Queryable,
-  accountId: string,
-  now: number,
-  limit: number,
-): Promise<readonly Creation[]> {
-  const due = orm(db)
-    .select({ id: creations.id })
-    .from(creations)
-    .where(and(isDue(now), eq(creations.accountId, accountId)))
-    .orderBy(createdAt)
-    .limit(limit)
-    .for('update', { skipLocked: true });
-  return await orm(db)
+/** Takes a creation for `ATTEMPT_MS`; false if its plan has changed: another process attempts it. */
+export async function takeCreation(db: Queryable, planned: PlannedCreation, now: number): Promise<boolean> {
+  const taken = await orm(db)
     .update(creations)
     .set({ nextAttemptAt: now + ATTEMPT_MS })
-    .where(inArray(creations.id, due))
-    .returning(SHOWN);
+    .where(and(eq(creations.id, planned.id), eq(nextAttemptAt, planned.nextAttemptAt ?? 0)))
+    .returning({ id: creations.id });
+  return taken.length > 0;
 }
 
 /** How long a creation in doubt is kept for a person to check. */

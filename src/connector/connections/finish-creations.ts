@@ -3,8 +3,15 @@ import { type Account, readAccount } from '../accounts/account-store.ts';
 import type { Base } from '../db/base.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
+import { createPlans } from '../work/planned.ts';
 import { createOnce } from './create-connection.ts';
-import { type Creation, endLost, listDueAccounts, takeDueCreations } from './creation-store.ts';
+import {
+  ATTEMPT_MS,
+  endLost,
+  listPlannedCreations,
+  type PlannedCreation,
+  takeCreation,
+} from './creation-store.ts';
 
 /** How often a process looks for creations in doubt, and how many of an account it asks about at a time. */
 const EVERY_MS = 5_000;
@@ -25,9 +32,11 @@ export interface FinishCreationsOptions extends Base {
  */
 export function finishCreations(options: FinishCreationsOptions): Repeat {
   const { database, clock, logger, clientOf, closing } = options;
+  const dueAtOf = createPlans(clock, ATTEMPT_MS);
 
-  async function finish(creation: Creation, client: ServiceClient): Promise<void> {
+  async function finish(creation: PlannedCreation, client: ServiceClient): Promise<void> {
     const { id, accountId } = creation;
+    if (!(await takeCreation(database, creation, clock.now()))) return;
     try {
       const outcome = await createOnce({ database, clock, client, closing }, creation, null);
       if (outcome.kind === 'created') options.onCommitted();
@@ -44,13 +53,14 @@ export function finishCreations(options: FinishCreationsOptions): Repeat {
     clock,
     everyMs: EVERY_MS,
     async run() {
-      const now = clock.now();
-      for (const accountId of await listDueAccounts(database, now)) {
+      const planned = await listPlannedCreations(database, clock.now());
+      const due = planned.filter(({ id, nextAttemptAt }) => dueAtOf(id, nextAttemptAt ?? 0) <= clock.now());
+      for (const accountId of new Set(due.map((creation) => creation.accountId))) {
         const account = await readAccount(database, accountId);
         const client = account === null ? null : clientOf(account);
         if (client === null) continue;
-        const due = await takeDueCreations(database, accountId, now, MAX);
-        await Promise.all(due.map((creation) => finish(creation, client)));
+        const ofAccount = due.filter((creation) => creation.accountId === accountId).slice(0, MAX);
+        await Promise.all(ofAccount.map((creation) => finish(creation, client)));
       }
     },
     onError: (err) => logger.warn({ err }, 'creations in doubt could not be finished; retrying soon'),
