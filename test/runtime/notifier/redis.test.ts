@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
@@ -10,11 +10,10 @@ import { openRedisNotifier } from '../../../src/runtime/notifier/redis-notifier.
 import { ManualClock } from '../../support/manual-clock.ts';
 import { REDIS_MISSING, startTestRedis, type TestRedis } from '../../support/redis.ts';
 
-const servers: TestRedis[] = [];
-
+/** Stopped after the test, once its notifiers have closed. */
 async function start(settings: readonly string[] = [], port?: number): Promise<TestRedis> {
   const server = await startTestRedis(settings, port);
-  servers.push(server);
+  onTestFinished(() => server.stop());
   return server;
 }
 
@@ -27,10 +26,6 @@ async function open(
   onTestFinished(() => notifier.close());
   return notifier;
 }
-
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.stop()));
-});
 
 describe('the address of Redis', () => {
   it('is read with user, password, database and TLS', () => {
@@ -90,7 +85,6 @@ describe.skipIf(REDIS_MISSING !== undefined)(
     it('that is away at the start is named without its password, and used once it answers', async () => {
       const server = await start();
       await server.stop();
-      servers.length = 0;
       const clock = new ManualClock();
       const errors: unknown[] = [];
       const opening = open(server.url.replace('//', '//:cAnaRy@'), clock, (error) => errors.push(error));
@@ -106,7 +100,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       notifier.subscribe('work', async (key) => void heard.push(key));
       notifier.notify('work', 'own');
       await expect.poll(() => heard).toEqual(['own']);
-      servers.push(await startTestRedis(['--requirepass', 'cAnaRy'], server.port));
+      await start(['--requirepass', 'cAnaRy'], server.port);
       const other = await open(server.url.replace('//', '//:cAnaRy@'));
       other.notify('work', 'of another process');
       await expect
@@ -131,9 +125,10 @@ describe.skipIf(REDIS_MISSING !== undefined)(
     it('passes a key to a process with capacity, and keeps a delayed one although its sender is gone', async () => {
       const server = await start();
       const [busy, idle, asker] = [await open(server.url), await open(server.url), await open(server.url)];
-      const never = new Promise<void>(() => undefined);
+      const released = Promise.withResolvers<void>();
+      onTestFinished(() => released.resolve());
       const heard: string[] = [];
-      busy.subscribe('work', () => never);
+      busy.subscribe('work', () => released.promise);
       for (let index = 0; index < 4; index += 1) asker.notify('work', `held-${index}`);
       const held = new Redis(server.url);
       onTestFinished(() => held.disconnect());
@@ -154,7 +149,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       sender.notify('work', 'before');
       await expect.poll(() => heard).toEqual(['before']);
       await server.stop();
-      servers.push(await startTestRedis([], server.port));
+      await start([], server.port);
       await expect
         .poll(() => {
           sender.notify('work', 'after');
