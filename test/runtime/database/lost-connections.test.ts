@@ -30,9 +30,8 @@ describe('lost connections', () => {
   let proxy: FaultProxy;
   let database: Database;
 
-  beforeEach(async () => {
-    test = await createTestDatabase();
-    proxy = await startFaultProxyFor(test.url, 5432);
+  /** Opens a pool that is probed often. No probe fails because the machine is busy, unless a test has it fail sooner. */
+  const open = (watchdog = { everyMs: 200, probeMs: 5_000 }): void => {
     database = openDatabase({
       url: proxy.route(test.url),
       name: 'test',
@@ -40,8 +39,14 @@ describe('lost connections', () => {
       deadlineMs: 2_000,
       clock: systemClock,
       logger,
-      watchdog: { everyMs: 200, probeMs: 500 },
+      watchdog,
     });
+  };
+
+  beforeEach(async () => {
+    test = await createTestDatabase();
+    proxy = await startFaultProxyFor(test.url, 5432);
+    open();
     await database.query('create table entry (id int primary key, half text)');
     await database.query('create table total (n int)');
     await database.query('insert into total values (0)');
@@ -176,6 +181,8 @@ describe('lost connections', () => {
   });
 
   it('replaces the pool if a probe fails, and fails callers with long deadlines at once', async () => {
+    await database.close();
+    open({ everyMs: 200, probeMs: 1_000 });
     const begun = Promise.withResolvers<void>();
     const transaction = database.transaction(
       async (tx) => {
@@ -197,28 +204,36 @@ describe('lost connections', () => {
     const readOnly = (state: 'on' | 'off'): Promise<unknown> =>
       asAdmin((admin) => admin.unsafe(`alter database ${name} set default_transaction_read_only = ${state}`));
     await readOnly('on');
-    await asAdmin((admin) => killBackends(admin, test.url));
-    const asked = Array.from({ length: 3 }, () => database.query('select pg_sleep(0.05)').catch(() => []));
-    await Promise.all(asked);
-    await database.ping();
+    await database.close();
+    // A probe would take the idle connection for a moment.
+    open({ everyMs: 60_000, probeMs: 5_000 });
+    const resume = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const begun = resume.map(() => Promise.withResolvers<void>());
+    const [idle, busy] = resume.map(({ promise }, at) =>
+      database.transaction(
+        async (tx) => {
+          await tx.query('select 1');
+          begun[at]?.resolve();
+          await promise;
+          return await tx.query('select 2 as two');
+        },
+        { deadlineMs: 60_000 },
+      ),
+    );
+    await Promise.all(begun.map(({ promise }) => promise));
     await readOnly('off');
-    const begun = Promise.withResolvers<void>();
-    const resume = Promise.withResolvers<void>();
-    const busy = database.transaction(async (tx) => {
-      await tx.query('select 1');
-      begun.resolve();
-      await resume.promise;
-      return await tx.query('select 2 as two');
-    });
-    await begun.promise;
+    resume[0]?.resolve();
+    await idle;
     await expect(database.query('insert into total values (1)')).rejects.toMatchObject({ code: '25006' });
     await database.query('insert into total values (2)');
-    resume.resolve();
+    resume[1]?.resolve();
     expect(await busy).toEqual([{ two: 2 }]);
     expect(database.health).toMatchObject({ open: 1, replacedPools: 0, deadlineHits: 0 });
   });
 
   it('drops idle connections that died unnoticed', async () => {
+    await database.close();
+    open({ everyMs: 200, probeMs: 1_000 });
     await Promise.all(Array.from({ length: 3 }, () => database.query('select pg_sleep(0.05)')));
     proxy.forget();
     const replaced = { generation: 2, replacedPools: 1, open: 1, deadlineHits: 0 };
