@@ -159,7 +159,7 @@ describe('the webhook of an OAuth app', () => {
     },
   );
 
-  it('receives nothing without the scope, for another connection, after a revocation, or while it is disabled', async () => {
+  it('receives nothing without the scope, for another connection, after a revocation or its end, or while it is disabled', async () => {
     const app = await register();
     const silent = await register({ scopes: ['messaging.read'] });
     await consent(silent);
@@ -193,6 +193,14 @@ describe('the webhook of an OAuth app', () => {
 
     const { body: grants } = await hook.call('GET', '/grants?limit=1');
     await hook.call('DELETE', `/grants/${grants.entries[0].id}`);
+    await hook.write();
+    await settle();
+    expect(receiver.requests).toHaveLength(1);
+
+    await consent(app);
+    await hook.service.database.query('UPDATE platform.oauth_grants SET expires_at = $1', [
+      hook.service.platform.time.now(),
+    ]);
     await hook.write();
     await settle();
     expect(receiver.requests).toHaveLength(1);

@@ -75,7 +75,7 @@ describe('restart, logout and deletion', () => {
     test('detects a dead session that is shown as live, and one event reports this', async () => {
       const { key, id } = await life.begin();
       await life.pair(key, id);
-      await life.service.platform.outages.begin(id, { cause: 'session_lost' });
+      await life.service.platform.outages.begin(id, { cause: 'session_ageing' });
       expect((await life.detail(key, id)).status).toBe('connected');
       expect((await life.on(key, 'POST', id, '/restart')).body).toEqual({ ok: true, recreated: true });
       expect((await life.detail(key, id)).status).toBe('connecting');
@@ -83,7 +83,7 @@ describe('restart, logout and deletion', () => {
       expect((await life.toldOf(id)).map(({ payload }) => payload)).toMatchObject([
         {
           event: 'connection.disconnected',
-          connection: { status: 'disconnected', needs_reconnect: true, reason: 'AUTH_LOST' },
+          connection: { status: 'disconnected', needs_reconnect: true, reason: 'HEAL_GIVEUP' },
         },
       ]);
     });

@@ -96,10 +96,12 @@ describe('the send limits of a connection', () => {
   );
 
   it('the cap of a new number counts a sliding hour, and survives a restart', async () => {
-    const { sent, statuses, send } = await newNumber();
+    const { sent, statuses, send, connectionId } = await newNumber();
     expect((await statuses(2)).get(200)).toHaveLength(2);
     await advance(HOUR / 2);
     await sent(26);
+    // What people write does not count.
+    await service.platform.messages.receive(connectionId, { from: newPhone(), text: 'hello' });
     await service.restart();
     expect((await statuses(4)).get(200)).toHaveLength(2);
     expect((await send()).headers.get('retry-after')).toBe('1800');

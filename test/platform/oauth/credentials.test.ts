@@ -155,6 +155,8 @@ describe('an access token on the REST API', () => {
       const legacy = await world.register({ legacySubscription: true });
       const events = async (access: string): Promise<unknown> =>
         Reflect.get(Object((await call('GET', '/webhook', { key: access })).body), 'events');
+      // A consent whose code was never redeemed is none.
+      await world.obtainCode(legacy);
       const before = await world.obtainTokens(legacy);
       expect(await events(before.access)).toEqual(['message.received']);
       const after = await world.obtainTokens(legacy);

@@ -5,7 +5,7 @@ import { recordEvents } from '../../../src/platform/webhooks/ledger.ts';
 import { proves } from '../../support/proves.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { isSignedWith } from '../../support/signed-request.ts';
-import { HOST, receivedEvent, receivedEvents, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
+import { HOOK, HOST, receivedEvent, receivedEvents, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
 
 const start = Date.UTC(2026, 0, 15, 12);
 
@@ -116,7 +116,9 @@ describe('delivery', () => {
       await hook.fixture.emit(receivedEvent('cmessage1'));
       await hook.receiver.received(1);
       await hook.fixture.clock.advance(9_999);
-      expect((await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([]);
+      const [begun] = await hook.fixture.delivery.list({ limit: 1 });
+      expect(begun).toMatchObject({ attempts: [], url: HOOK });
+      expect(await hook.fixture.delivery.find(begun?.id ?? 0)).toEqual(begun);
       await hook.fixture.clock.advance(1);
       await hook.fixture.pass(500);
       await hook.fixture.delivery.settle();
@@ -347,7 +349,9 @@ describe('delivery', () => {
         [receivedEvent('cmessage2'), receivedEvent('cmessage3')],
         start,
       );
+      await hook.fixture.database.query(`UPDATE platform.deliveries SET held = outcome = 'pending'`);
       const next = await hook.fixture.restart();
+      expect(await next.count([])).toEqual({ pending: 0, held: 0, delivered: 1, dropped: 2 });
       const listed = await next.list({ limit: 10 });
       expect(listed.map(({ messageId, outcome, reason }) => [messageId, outcome, reason])).toEqual([
         ['cmessage3', 'dropped', 'interrupted'],
