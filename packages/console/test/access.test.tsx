@@ -147,8 +147,11 @@ describe('an API key', () => {
       },
     });
     await page.user.click(await button('Save'));
-    await waitFor(() => expect(page.writes).toHaveLength(1));
-    expect(page.writes[0]?.body).toMatchObject({ connectionIds: ['c7'] });
+    await screen.findByText('Takes effect on the next call.');
+    await page.user.click(screen.getByLabelText(/^c7/));
+    await page.user.click(await button('Save'));
+    await waitFor(() => expect(page.writes).toHaveLength(2));
+    expect(page.writes).toMatchObject([{ body: { connectionIds: ['c7'] } }, { body: { connectionIds: [] } }]);
   });
 
   it('is saved once, however fast its button is pressed', async () => {

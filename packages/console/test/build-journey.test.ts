@@ -132,6 +132,20 @@ function traceOf(
   };
 }
 
+const CALL: ApiCall = {
+  id: '9',
+  at: at('00.100'),
+  method: 'POST',
+  path: '/messages',
+  credential: 'k1',
+  workspaceId: 'w1',
+  messageIds: ['m1'],
+  status: 200,
+  code: null,
+  ms: 38.9,
+  trace: [{ check: 'credential', passed: true }],
+};
+
 const lines = (facts: JourneyFacts): string[] =>
   buildJourney(facts).steps.map(({ lane, title }) => `${lane}: ${title}`);
 const texts = (facts: JourneyFacts): string[] => buildJourney(facts).findings.map(({ text }) => text);
@@ -214,19 +228,6 @@ describe('the journey of a message', () => {
 
   it('follows a send from the CRM to the phone of the contact, in order', () => {
     const send = { outboundId: 'o1', reference: 'r1', attempts: 0, errorCode: null, idempotencyKey: null };
-    const call: ApiCall = {
-      id: '9',
-      at: at('00.100'),
-      method: 'POST',
-      path: '/messages',
-      credential: 'k1',
-      workspaceId: 'w1',
-      messageIds: ['m1'],
-      status: 200,
-      code: null,
-      ms: 38.9,
-      trace: [{ check: 'credential', passed: true }],
-    };
     const entries: TraceEntry[] = [
       {
         ...NOTHING,
@@ -247,7 +248,7 @@ describe('the journey of a message', () => {
     ];
     const facts: JourneyFacts = {
       stored: { ...STORED, direction: 'outgoing', createdAt: at('00.110') },
-      calls: [call],
+      calls: [CALL],
       // Newest first, as the sandbox lists them.
       deliveries: [
         // Advancing virtual time creates both at the same real time.
@@ -285,6 +286,18 @@ describe('the journey of a message', () => {
       ['crm', undefined, epoch('00.040')],
     ]);
     expect(buildJourney({ ...facts, stored: STORED, deliveries: [RECEIVED] }).isShifted).toBe(false);
+    // What has only virtual time stands behind the event before it, on whichever side of the advance.
+    const read = { id: 'm1', status: 'read', timestamp: epoch('20.000') + HOUR_MS };
+    const deliveries = [
+      statusDelivery('read', '20.000', { body: JSON.stringify({ message: read }) }),
+      RECEIVED,
+    ];
+    const calls = [{ ...CALL, at: new Date(epoch('21.000') + HOUR_MS).toISOString() }];
+    expect(lines({ deliveries, calls, trace: traceOf([BY_POLL]) }).slice(-3)).toEqual([
+      'service: POST /messages answered 200',
+      'connector: A poll made the message known',
+      'crm: Change 7 for the CRM',
+    ]);
   });
 
   it('marks a copy that was sent by hand, which is no event of the phone', () => {

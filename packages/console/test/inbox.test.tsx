@@ -139,18 +139,20 @@ describe('a conversation', () => {
     };
     const page = await openPage(CHAT, {
       answers: {
-        ...world([]),
+        ...world([], [{ ...SEND, text: 'Text 0', state: 'rejected', createdAt: new Date().toISOString() }]),
+        'GET /sandbox/v1/clock': { now: at(15), frozen: true },
         'GET /connector/v1/messages': ({ query }: Sent) => pages[query['cursor'] ?? ''] ?? {},
       },
     });
     await within(await log()).findByText('Text 3');
-    expect(screen.queryByText('Text 2')).toBeNull();
+    expect(screen.queryByText(/Text [02]/)).toBeNull();
     fireEvent.scroll(await log(), { target: { scrollTop: 20 } });
     await within(await log()).findByText('Text 2');
     await page.user.click(await screen.findByRole('button', { name: 'Show older messages' }));
     await within(await log()).findByText('Text 1');
     expect((await bubbles()).map((text) => /Text \d/.exec(text)?.[0])).toEqual([
       'Text 1',
+      'Text 0',
       'Text 2',
       'Text 3',
     ]);
@@ -231,7 +233,7 @@ describe('a conversation', () => {
     const page = await openPage(CHAT, {
       answers: {
         ...world(
-          [said('1', -10)],
+          [said('2', 3_600), said('1', -10)],
           [
             {
               ...SEND,
@@ -258,7 +260,8 @@ describe('a conversation', () => {
       },
     });
     await within(await log()).findByText('Waits');
-    const [, refused = '', waiting = '', ...more] = await bubbles();
+    const [, refused = '', later, waiting = '', ...more] = await bubbles();
+    expect(later).toContain('Text 2');
     expect(refused).toContain(
       'rejected Certain: nothing was sent. recipient_not_on_whatsapp: The number has no account on the network. Check it.',
     );

@@ -13,8 +13,8 @@ describe('a live list', () => {
   /** The newest page of the server. */
   let head: readonly Row[] = [];
   let nextCursor: string | undefined;
-  /** The page after it. */
-  const older: Page<Row> = { entries: [{ id: 1 }, { id: 0 }] };
+  /** The page after it, which repeats a row: others have come since. */
+  const older: Page<Row> = { entries: [{ id: 2 }, { id: 1 }, { id: 0 }] };
   beforeEach(() => {
     vi.useFakeTimers();
     next = 0;
