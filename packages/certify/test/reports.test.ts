@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { escapeMarkup } from '../../../src/runtime/page/escape-markup.ts';
+import { applyBaseline, readBaseline, writeBaseline } from '../src/report/baseline.ts';
 import { writeHtml } from '../src/report/html-report.ts';
 import { writeJunit } from '../src/report/junit-report.ts';
 import { createReport } from '../src/report/report.ts';
@@ -75,6 +76,7 @@ describe('a report', () => {
     expect(report).toMatchObject({ verdict: 'violates', violations: 1, advice: 1 });
     expect(report.counts).toEqual({ pass: 1, fail: 2, differs: 1, skip: 1, harness: 0 });
     expect(verdict(results.filter(({ level }) => level !== 'must'))).toBe('conforms');
+    expect(verdict([result({ result: 'skip' })])).toBe('unknown');
     expect(verdict([], ['area.one'])).toBe('interrupted');
     expect(verdict(results, ['area.one'])).toBe('violates');
   });
@@ -112,6 +114,16 @@ describe('a report', () => {
       else if (single !== '/') open.push(name);
     }
     expect(open).toEqual([]);
+    const broken = [result({ result: 'harness', reason: 'no room' })];
+    expect(writeJunit({ ...report, results: broken })).toContain(
+      '<testsuite name="area" tests="1" failures="0" skipped="0" errors="1"',
+    );
+  });
+
+  it('is compared with a baseline, which has the violations only', () => {
+    expect(writeBaseline(report).split('\n').slice(1)).toEqual(['area.two', '']);
+    const baseline = readBaseline('# may fail\n\n area.one\n');
+    expect(applyBaseline(report, baseline)).toEqual({ unexpected: ['area.two'], fixed: ['area.one'] });
   });
 
   it('is a self-contained page without scripts', () => {

@@ -8,6 +8,7 @@ import { demand } from '../src/receiver/effect.ts';
 import { type Check, type Probe, Skip, Violation } from '../src/runner/check.ts';
 import { createHttpClient, createPace } from '../src/runner/http-client.ts';
 import { createJournal, type Journal } from '../src/runner/journal.ts';
+import { createObserver } from '../src/runner/observer.ts';
 import { createOnce } from '../src/runner/once.ts';
 import { runChecks } from '../src/runner/run-checks.ts';
 import { createSecretBook } from '../src/runner/secret-book.ts';
@@ -255,4 +256,10 @@ describe('the client', () => {
     const nobody = { baseUrl: 'http://127.0.0.1:9', as: 'nobody', clock: new ManualClock(), journal, pace };
     await expect(createHttpClient(nobody).request('GET', '/')).rejects.toThrow(/^no response: .+/);
   });
+});
+
+it('an observer counts the copies of a message, and knows the status that any of them has', async () => {
+  const copies = [{ id: 'm1', status: 'READ' }, { id: 'm1' }];
+  const seen = await createObserver(async () => ({ messages: copies }))();
+  expect(seen.get('m1')).toMatchObject({ count: 2, status: 'read' });
 });
