@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import type { PlannedAttempt } from '../../../src/platform/webhooks/around-attempt.ts';
 import { aroundAttempts } from '../../../src/sandbox/faults/around-attempts.ts';
 import type { Fault } from '../../../src/sandbox/faults/fault.ts';
 import { type KeptDelivery, ReorderBuffer } from '../../../src/sandbox/faults/reorder-buffer.ts';
@@ -60,6 +61,23 @@ describe('a fault of one attempt', () => {
     expect(hook.receiver.requests).toHaveLength(4);
     expect(new Set(hook.receiver.requests.map((request) => JSON.stringify(request))).size).toBe(1);
     expect(await attempts()).toHaveLength(4);
+  });
+
+  it('duplicate: the answer to the first copy counts, whichever comes last', () => {
+    const ends: Parameters<PlannedAttempt['send']>[1][] = [];
+    const over = vi.fn();
+    const envelope = { url: '', secret: '', timestamp: 1, signature: '', body: Buffer.from('{}') };
+    aroundAttempts({ decide: () => [{ type: 'duplicate' }] })({
+      ...({ delivery: { id: 1, subscriptionId: 's1' }, envelope } as PlannedAttempt),
+      send(_shape, ended) {
+        ends.push(ended);
+        return () => undefined;
+      },
+      record: () => undefined,
+      over,
+    });
+    for (const [copy, end] of ends.entries()) end({ at: 0, ms: 0 }, { status: copy === 0 ? 200 : 500 });
+    expect(over.mock.calls).toEqual([[{ status: 200 }]]);
   });
 
   it('delay: the attempt is sent later, with its original signature', async () => {
