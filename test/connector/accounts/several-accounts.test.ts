@@ -81,7 +81,13 @@ describe('an account that is added', () => {
     });
     expect(second.webhook?.url).toBe(account.webhookUrl);
     expect(world.service.webhook?.url).toBe(WEBHOOK_URL);
-    expect((await listed()).map(({ id }) => id)).toEqual(['default', account.id]);
+    const licenseExpires = new Date(world.clock.now() + 3 * 24 * 3_600_000).toISOString();
+    second.addConnection('soon', { licenseExpires });
+    await running.ask('POST', '/v1/sync');
+    expect((await listed()).map(({ id, endingLicenses }) => [id, endingLicenses])).toEqual([
+      ['default', []],
+      [account.id, [{ connectionId: 'soon', licenseExpires }]],
+    ]);
     const available = async () =>
       new RegExp(`connector_slots\\{account="${account.id}",state="available"\\} (\\d+)`).exec(
         String((await running.ask('GET', '/metrics')).body['text']),

@@ -180,6 +180,8 @@ describe('a consumer of kind http', () => {
     expect(first).toEqual({ secret: expect.stringMatching(/^whsec_/), previousSecretUntil: until });
     expect(first.secret).not.toBe(secret);
     expect(await show('crm')).toMatchObject({ previousSecretUntil: until });
+    await world.clock.skip(24 * 60 * MINUTE_MS);
+    expect(await show('crm')).toMatchObject({ previousSecretUntil: null });
     const second = rotatedConsumerSecret.parse(
       (await ask('POST', '/v1/consumers/crm/rotate-secret', { compromised: true })).body,
     );
@@ -296,6 +298,8 @@ describe('the consumer of the handler', () => {
     await ask('POST', '/v1/consumers/handler/pause');
     await running.connector.settle();
     await addMessages(2);
+    await world.clock.skip(30_000);
+    expect(await show('handler')).toMatchObject({ lag: { changes: 2, seconds: 30 } });
     const { body } = await ask('POST', '/v1/consumers/handler/replay', { from: 'now' });
     expect(body).toMatchObject({ state: 'paused', lag: { changes: 0, seconds: 0 } });
     await ask('POST', '/v1/consumers/handler/resume');

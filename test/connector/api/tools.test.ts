@@ -135,6 +135,18 @@ describe('the tools', () => {
     }
   });
 
+  it('find no conversation of two contacts whom no webhook has named', async () => {
+    const polled = [1, 2].map((n) =>
+      world.service.addMessage('desk', world.clock.now() + n, { text: 'Nobody' }),
+    );
+    await running.ask('POST', '/v1/sync');
+    const { conversations } = await ask('find_conversation', { text: 'nobody' });
+    const found = conversations as { contact: null; message: { id: string } }[];
+    expect(found.map(({ contact, message }) => [contact, message.id])).toEqual(
+      polled.reverse().map(({ id }) => [null, id]),
+    );
+  });
+
   it('find at most twenty conversations, and say that there are more', async () => {
     const counted = async () => {
       const { conversations, complete } = await ask('find_conversation', { text: 'crowd' });
@@ -185,6 +197,13 @@ describe('the tools', () => {
     );
     const { pendingSends } = await ask('read_messages', { connectionId: 'desk', contact: OLD });
     expect(pendingSends).toEqual([expect.objectContaining({ id: outboundId, reference: 'campaign' })]);
+    // It may have been sent: an agent that did not know would send it again.
+    await world.database.query(
+      `update connector.outbound set state = 'unknown', next_attempt_at = null where id = $1`,
+      [outboundId],
+    );
+    const { pendingSends: unsure } = await ask('read_messages', { connectionId: 'desk', contact: OLD });
+    expect(unsure).toEqual([expect.objectContaining({ id: outboundId, state: 'unknown' })]);
     await world.database.query(
       `update connector.outbound set state = 'cancelled', next_attempt_at = null where state = 'queued'`,
     );

@@ -243,6 +243,12 @@ describe('a pairing code', () => {
     expect(phones.calls).toHaveLength(1);
   });
 
+  it('of a connection that no longer exists at the service marks it as deleted', async () => {
+    phones.phones.delete(id);
+    expect(codeOf(await post('pairing-code', { phoneNumber: '447700900123' }))).toEqual([404, 'not_found']);
+    expect(await mirrored()).toMatchObject({ health: 'deleted' });
+  });
+
   it('requires a phone number', async () => {
     expect(codeOf(await post('pairing-code', {}))).toEqual([400, 'invalid_request']);
     expect(phones.calls).toEqual([]);
