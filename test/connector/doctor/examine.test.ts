@@ -130,7 +130,7 @@ describe('the service', () => {
 
   it('is reported with what does not work if it refuses a scope in use', async () => {
     system.service.fault = ({ path }) =>
-      /^\/(?:webhook|messages\/read)$/.test(path)
+      /^\/(?:webhook|messages\/read|connections\/.+)$/.test(path)
         ? { status: 403, body: { error: 'insufficient_scope' } }
         : undefined;
     const reports = await system.examine();
@@ -553,6 +553,19 @@ describe('refused deliveries', () => {
 
 describe('work that does not proceed', () => {
   withOwnSystem();
+
+  it('of webhooks is no longer reported once they have arrived since', async () => {
+    system.service.addMessage('c1', system.clock.now());
+    await system.poll();
+    system.clock.shift(MINUTE_MS);
+    await system.poll();
+    system.clock.shift(120 * MINUTE_MS);
+    const warned = /^warning: Some events of the last 24 h never arrived\./;
+    expect(told(await system.examine(), 'missed-events')).toMatch(warned);
+    await deliverGood();
+    const over = /^ok: Some events never arrived, but webhooks have arrived since\./;
+    expect(told(await system.examine(), 'missed-events')).toMatch(over);
+  });
 
   it('is reported if no process runs', async () => {
     system.service.fault = ({ method, path }) =>
