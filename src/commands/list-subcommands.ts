@@ -1,3 +1,4 @@
+import { count } from '../connector/state/wording.ts';
 import type { CommandDefinition, CommandOptions } from './command-line.ts';
 import { type Given, readText, type Subcommand, table } from './subcommand.ts';
 
@@ -50,9 +51,7 @@ function list<Entry>(lists: {
 }
 
 /** A delay of a contact. */
-function after(ms: number | null): string {
-  return ms === null ? 'never' : `after ${ms} ms`;
-}
+const after = (ms: number | null): string => (ms === null ? 'never' : `after ${ms} ms`);
 
 /** The subcommands of `sandbox` that list something, by name. */
 export const LISTS = {
@@ -140,7 +139,7 @@ export const LISTS = {
       id,
       kind,
       `${slots.used} of ${slots.total} slots used`,
-      `${apiKeys.filter(({ revokedAt }) => revokedAt === null).length} API keys`,
+      count(apiKeys.filter(({ revokedAt }) => revokedAt === null).length, 'API key'),
     ],
     none: 'no workspaces',
   }),

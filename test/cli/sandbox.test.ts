@@ -266,7 +266,9 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(await told('faults', 'drop', '--connection', FRONT_DESK, '--first', '2')).toMatch(
       /^drop {2}\{"surface":"webhook","connectionId":"\w+"\} {2}\{"type":"drop"\} {2}0 hits$/,
     );
-    const words = ['--path', '/messages*', '--method', 'POST', '--code', '429', '--retry-after', '3'];
+    const { workspaceId } = test.loop.info();
+    const call = ['--path', '/messages*', '--method', 'POST', '--workspace', workspaceId];
+    const words = [...call, '--code', '429', '--retry-after', '3'];
     const { rules } = await json(
       'faults',
       'status',
@@ -279,7 +281,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     expect(rules).toEqual([
       {
         id: 'status',
-        match: { surface: 'api', method: 'POST', path: '/messages*' },
+        match: { surface: 'api', method: 'POST', path: '/messages*', workspaceId },
         action: { type: 'status', code: 429, retryAfter: 3, error: 'rate_limited' },
         probability: 0.5,
         hits: 0,
@@ -319,6 +321,12 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     const workspace = await told('workspace');
     const options = ['--workspace', workspace, '--field', 'connections.total'];
     expect(await told('call', 'GET', '/service/account', ...options)).toBe('0');
+    const keys = `/sandbox/v1/workspaces/${workspace}/api-keys`;
+    const key = await told('call', 'POST', keys, '{}', '--field', 'id');
+    const used = async () => new RegExp(`^${workspace} .* {2}(.*)$`, 'm').exec(await told('workspaces'))?.[1];
+    expect(await used()).toBe('2 API keys');
+    await told('call', 'DELETE', `/sandbox/v1/api-keys/${key}`);
+    expect(await used()).toBe('1 API key');
     expect(await json('call', 'GET', '/sandbox/v1/timing')).toEqual({ sendScale: expect.any(Number) });
     for (const [words, said] of [
       [['GET', '/service/connections/none'], 'not_found: '],
