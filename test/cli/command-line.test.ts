@@ -1,5 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { readCommandLine, readPortBase } from '../../src/commands/command-line.ts';
+import { readLocalSecrets } from '../../src/commands/local-secrets.ts';
 import { startOptions } from '../../src/commands/start-options.ts';
 
 const START = {
@@ -83,4 +87,13 @@ describe('the settings of npm start', () => {
     expect(message).not.toContain('geheim');
     expect(read({ DATABASE_URL: remote, PLATFORM_DATABASE_URL: remote }).databaseUrl?.reveal()).toBe(remote);
   });
+});
+
+it('the secrets of npm start are the same at the next start, and only their owner can read them', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'test-secrets-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, '.data/secrets.json');
+  const secrets = readLocalSecrets(file);
+  expect(readLocalSecrets(file)).toEqual(secrets);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { connectorOptions } from '../../src/commands/connector-options.ts';
+import { startOptions } from '../../src/commands/start-options.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { proves } from '../support/proves.ts';
 
@@ -104,6 +105,20 @@ describe('the settings of npm run connector', () => {
     expect(() => connectorOptions(env, () => undefined)).toThrow(named);
   });
 
+  it('name the store of files, and each retention', () => {
+    const store = { MEDIA_REGION: 'eu-1', MEDIA_PREFIX: 'crm/', MEDIA_ADDRESSING: 'host' };
+    expect(connectorOptions({ ...SECRETS, ...BUCKET, ...store }, () => undefined).mediaStore).toEqual({
+      ...{ kind: 's3', endpoint: 'https://s3.example', region: 'eu-1', bucket: 'crm-files', prefix: 'crm/' },
+      ...{ accessKeyId: 'id', secretAccessKey: 'secret', pathStyle: false },
+    });
+    const days = { INBOX_RETENTION_DAYS: '7', MESSAGE_RETENTION_DAYS: '8', CHANGE_RETENTION_DAYS: '9' };
+    const env = { ...SECRETS, ...days, HISTORY_DAYS: '5' };
+    for (const read of [connectorOptions, startOptions])
+      expect(read(env, () => undefined)).toMatchObject({
+        ...{ inboxRetentionDays: 7, messageRetentionDays: 8, changeRetentionDays: 9, historyDays: 5 },
+      });
+  });
+
   it('does not ask for an API key if the OAuth app is what is wrong', () => {
     const plain = {
       ...OAUTH_WITHOUT_SECRET,
@@ -128,9 +143,14 @@ describe('the settings of npm run connector', () => {
         webhookSecret: undefined,
       },
     });
-    const heard = { ...whole, SERVICE_CLIENT_WEBHOOK_SECRET: 'signing-secret-of-an-app' };
+    const heard = {
+      ...whole,
+      SERVICE_CLIENT_WEBHOOK_SECRET: 'signing-secret-of-an-app',
+      CONNECTOR_RETURN_HOSTS: 'crm.example,app.crm.example',
+    };
     expect(connectorOptions(heard, () => undefined).oauth).toMatchObject({
       webhookSecret: 'signing-secret-of-an-app',
+      returnHosts: ['crm.example', 'app.crm.example'],
     });
   });
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkSettings } from '../../src/commands/check-settings.ts';
 import { startLoop } from '../../src/commands/loop.ts';
+import { writeReports } from '../../src/commands/write-reports.ts';
 import type { Report } from '../../src/connector/doctor/finding.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { loopOptions } from '../../src/testing/loop-options.ts';
@@ -15,6 +16,16 @@ import { spawnCommand } from '../support/spawn-command.ts';
 
 const COMMAND = join(ROOT, 'src/cli/doctor.ts');
 const SLOW_MS = 60_000;
+
+it('a report ends with the first problem, whatever warnings stand before it', () => {
+  const reports = (['warning', 'problem'] as const).map((verdict) => ({
+    ...{ check: verdict, title: '', verdict, says: `It is a ${verdict}.` },
+    ...{ evidence: [], advice: ['Mend it.'] },
+  }));
+  expect(writeReports(reports)).toMatch(
+    /\n\n1 problem, 1 warning, 0 ok, 0 not checked\.\nStart with problem: It is a problem\. Mend it\.\n$/,
+  );
+});
 
 describe('the settings that the doctor reads', () => {
   const read = (env: Record<string, string>) => {
@@ -32,6 +43,8 @@ describe('the settings that the doctor reads', () => {
     expect(checkSettings(GOOD).reports.find(({ check }) => check === 'node')).toMatchObject({
       verdict: 'ok',
     });
+    // The inbox is kept no longer than the messages.
+    expect(read({ ...GOOD, MESSAGE_RETENTION_DAYS: '3' }).settings.inboxRetentionDays).toBe(3);
   });
 
   it('are reported by name if they are invalid, and the others are read', () => {

@@ -74,6 +74,10 @@ describe('npm run export', () => {
     expect(one.stdout).toMatch(/^1 message in /);
 
     rmSync(file);
+    const none = await run('messages', '--out', file, '--connection', 'c-another');
+    expect(none.stdout).toMatch(/^0 messages in /);
+
+    rmSync(file);
     await run('messages', '--out', file, '--person', '+44 (7700) 900-201');
     expect(lines()).toMatchObject(['three ünï', 'two\nlines', 'one'].map((text) => ({ text })));
   });
