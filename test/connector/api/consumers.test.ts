@@ -294,6 +294,17 @@ describe('the consumer of the handler', () => {
     expect(taken).toEqual([...within, ...after]);
   });
 
+  it('is called with one change at a time if it has no onChanges, whatever its batch is', async () => {
+    await ask('PATCH', '/v1/consumers/handler', { batch: 20 });
+    onTestFinished(async () => void (await ask('PATCH', '/v1/consumers/handler', { batch: 1 })));
+    await ask('POST', '/v1/consumers/handler/pause');
+    await running.connector.settle();
+    const seqs = await addMessages(3);
+    await ask('POST', '/v1/consumers/handler/resume');
+    await running.connector.settle();
+    expect(taken).toEqual(seqs);
+  });
+
   it('skips what waits if it is replayed from now', async () => {
     await ask('POST', '/v1/consumers/handler/pause');
     await running.connector.settle();
