@@ -159,6 +159,19 @@ describe('a file that cannot be fetched', () => {
     expect(media.files).toEqual({});
   });
 
+  it('is not left in the store if it is gone after an attempt that a killed process had stored', async () => {
+    const id = await media.receive();
+    await media.settle();
+    await media.world.database.query(
+      `UPDATE connector.messages SET media_due_at = 0, media_copy = media_copy || '{"state":"pending","size":9}'
+        WHERE id = $1`,
+      [id],
+    );
+    media.file = GONE;
+    await media.settle();
+    expect([(await media.copyOf(id))?.state, media.files]).toEqual(['gone', {}]);
+  });
+
   it('has failed at once if its address or its answer is not safe, and the reason never names the address', async () => {
     const id = await media.receive({ media_url: 'http://169.254.169.254/secret' });
     await media.settle();
