@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { connectionConnectedEvent } from '../../../src/contract/service/events.ts';
+import { generateNumber } from '../../../src/platform/connections/pairing/paired-numbers.ts';
 import { readExactly, seedWorkspace } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { useLife } from './life-fixture.ts';
@@ -150,6 +151,15 @@ describe('pairing a connection', () => {
       expect(one.phoneNumber).toMatch(/^447700900\d{3}$/);
       expect(other.phoneNumber).toMatch(/^447700900\d{3}$/);
       expect(other.phoneNumber).not.toBe(one.phoneNumber);
+    });
+
+    test('a generated number is one that no connection of the workspace has', async () => {
+      const { key, id, workspaceId } = await life.begin();
+      const { database, platform } = life.service;
+      const taken = (await generateNumber(database, { id, workspaceId })) ?? '';
+      await platform.connections.createPaired(workspaceId, { provider: 'qr', phoneNumber: taken });
+      expect(await life.phones().scan(id, null)).toBe('paired');
+      expect((await life.detail(key, id)).phoneNumber).not.toBe(taken);
     });
 
     test('a QR code of another connection, of other content, or with a changed character does not pair', async () => {
