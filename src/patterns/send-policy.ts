@@ -184,9 +184,11 @@ export function giveUp(inDoubt: boolean): { readonly next: 'rejected' | 'unknown
 
 function afterLoss(askedMs: number | null, situation: SendSituation): SendStep {
   if (situation.carries === 'media') return { next: 'unknown' };
+  // A proxy that announces a day of maintenance does not know when the service is back.
+  const asked = askedMs === null ? null : Math.min(askedMs, LONG_AWAY.longestMs);
   const growing = (situation.now - situation.firstAttemptAt) * LONG_AWAY.share;
   const longestMs = Math.min(Math.max(AFTER_LOSS.longestMs, growing), LONG_AWAY.longestMs);
-  return repeat({ ...AFTER_LOSS, longestMs }, askedMs, situation, true);
+  return repeat({ ...AFTER_LOSS, longestMs }, asked, situation, true);
 }
 
 function repeat(

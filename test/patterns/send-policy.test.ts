@@ -304,6 +304,11 @@ describe('the wait', () => {
     expect(decideSend(asked, fresh)).toEqual({ next: 'repeat', waitMs: 40 * SECOND, inDoubt: true });
   });
 
+  it('is at most five minutes if something else than the service asks for a day', () => {
+    const asked = refusal(503, 'http_503', 24 * HOUR);
+    expect(decideSend(asked, fresh)).toEqual({ next: 'repeat', waitMs: 300 * SECOND, inDoubt: true });
+  });
+
   it('is what the service asked for, plus at most a fifth', () => {
     const asked = refusal(429, 'rate_limited', 7 * SECOND);
     expect(decideSend(asked, fresh)).toMatchObject({ waitMs: 7 * SECOND });

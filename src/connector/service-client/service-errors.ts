@@ -53,9 +53,13 @@ export class ServiceRefusal extends ServiceError {
     this.mayHaveActed = !isOwnRefusal(details.code) && !CLEAR_STATUSES.has(details.status);
     this.field = details.field;
     this.hint = details.hint;
-    this.retryAfterMs = details.retryAfterMs ?? null;
+    const { retryAfterMs: asked = null } = details;
+    this.retryAfterMs = asked !== null && this.mayHaveActed ? Math.min(asked, LONGEST_OUTAGE_WAIT_MS) : asked;
   }
 }
+
+/** A proxy that announces a day of maintenance must not keep the connector away from a service that is back. */
+const LONGEST_OUTAGE_WAIT_MS = 5 * 60_000;
 
 const CLEAR_STATUSES: ReadonlySet<number> = new Set([413, 429]);
 

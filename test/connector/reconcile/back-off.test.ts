@@ -49,6 +49,19 @@ describe('the wait after a failure', () => {
     }
   });
 
+  it.each([
+    [429, 'http_429', 24 * 3_600_000],
+    [503, 'rate_limited', 24 * 3_600_000],
+    [503, 'http_503', 300_000],
+    [500, 'internal_error', 300_000],
+  ])(
+    'of a day, asked for by %i %s, is at most five minutes unless it is a limit of calls',
+    (status, code, waitMs) => {
+      const error = new ServiceRefusal({ status, code, retryAfterMs: 24 * 3_600_000 });
+      expect(waitAfter(error, 1)).toEqual({ waitMs, asked: true });
+    },
+  );
+
   it('is spread by up to half', () => {
     expect(waitAfter(refused, 1, 1).waitMs).toBe(7_500);
     expect(waitAfter(refused, 1, 0.5).waitMs).toBe(11_250);
