@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28706],
+  ['src/connector', 28726],
   ['src/runtime', 8648],
   ['src/platform', 13531],
   ['src/sandbox', 4978],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10279, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 348, ['packages/n8n/src']],
   ['src/patterns', 1142],
-  ['test, of packages too', 97926, TESTS],
+  ['test, of packages too', 97965, TESTS],
   ['bench', 2649],
   ['drizzle', 6696, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

@@ -230,6 +230,7 @@ export async function pollUnderLease(
       historyFrom: new Map<string, number>(),
       budget,
       enterLongWalk: () => longWalks.enter({ group: hostOf(account) }),
+      failures: state.failures,
       maxIdlePages: state.lastErrorCode === STALLED ? MAX_IDLE_PAGES_STALLED : MAX_IDLE_PAGES,
       signal,
       onAnswer: () => {

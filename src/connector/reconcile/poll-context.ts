@@ -43,6 +43,8 @@ export interface PollContext extends Base {
   readonly budget: PageBudget;
   /** Waits until this poll may read more than the newest page; resolves with the function that ends it. */
   readonly enterLongWalk: () => Promise<() => void>;
+  /** How many polls in a row have failed. */
+  readonly failures: number;
   /** How many pages in a row may contain nothing new. */
   readonly maxIdlePages: number;
   /** Called when the service has given its first answer. */

@@ -10,7 +10,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { CHANGE } from '../db/facts.ts';
 import type { PolledMessage, PolledPage } from '../service-client/service-client.ts';
-import { isRefusal } from '../service-client/service-errors.ts';
+import { isRefusal, ServiceRefusal } from '../service-client/service-errors.ts';
 import {
   noteUnread,
   OVERLAP_MS,
@@ -171,12 +171,19 @@ export async function walkAccount(
     unread = page.invalid.length;
     return page;
   };
+  const stored = new Set(before.gaps.map((gap) => gap.cursor));
   const read = async (cursor: string | null): Promise<ReadResult<PolledMessage>> => {
     if (cursor !== null && !isLong) {
       isLong = true;
       leave = await context.enterLongWalk();
     }
-    const answer = await readPage(context, { ...request, cursor, newest: taken ? undefined : readNewest });
+    const isStored = stored.has(cursor);
+    const answer = await readPage(context, {
+      ...request,
+      cursor,
+      isStored,
+      newest: taken ? undefined : readNewest,
+    });
     taken = true;
     if (answer === 'cursor_lost') return answer;
     if (cursor === null) ahead = noteAhead(context, answer.page.items, latest);
@@ -248,7 +255,8 @@ export async function walkOneGap(
   const signal = AbortSignal.any([context.signal, pipeline.signal]);
   const request = { kind, signal, ...(connectionId === undefined ? {} : { connectionId }) };
   const io = {
-    read: (cursor: string | null) => readPage(context, { ...request, cursor }),
+    read: (cursor: string | null) =>
+      readPage(context, { ...request, cursor, isStored: cursor === walk.gap.cursor }),
     commit: pipeline.put,
   };
   const leave = await context.enterLongWalk();
@@ -298,6 +306,8 @@ export async function storeProgress(context: PollContext, change: ProgressChange
 
 interface PageRequest {
   readonly cursor: string | null;
+  /** An earlier poll stored the cursor. */
+  readonly isStored: boolean;
   readonly kind: Exclude<GapKind, 'unread'>;
   readonly connectionId?: string;
   /** The newest page, if it was requested already. */
@@ -335,19 +345,26 @@ async function readPage(context: PollContext, request: PageRequest): Promise<Rea
       await commitPages(context, page.items, { kind, saved: [], closed: [], swept: [] });
     return { page };
   } catch (error) {
-    if (cursor === null || !isLostCursor(error)) throw error;
+    if (cursor === null || !isLostCursor(error, request.isStored, context)) throw error;
     metrics.lostCursors.inc();
     logger.info({ accountId, kind }, 'a cursor is no longer valid; its gap is read from the start');
     return 'cursor_lost';
   }
 }
 
+/** Something is wrong with the request, whoever says so. */
+const WRONG_REQUEST: ReadonlySet<number> = new Set([400, 404, 410, 414, 422, 431]);
+/** Half an hour. Reading a long list from its start is no help for a service that is slow. */
+const MAX_FAILURES = 10;
+
 /**
  * The limit and the connection are our own values, so an `invalid_request` that names no other field refers to the
- * cursor.
+ * cursor. A service that was updated since may answer a stored cursor in any way, and go on doing so.
  */
-function isLostCursor(error: unknown): boolean {
-  return isRefusal(error, 'invalid_request') && (error.field ?? 'cursor') === 'cursor';
+function isLostCursor(error: unknown, isStored: boolean, { failures }: PollContext): boolean {
+  if (isRefusal(error, 'invalid_request') && (error.field ?? 'cursor') === 'cursor') return true;
+  if (!isStored || !(error instanceof ServiceRefusal)) return false;
+  return WRONG_REQUEST.has(error.status) || (error.status >= 500 && failures >= MAX_FAILURES);
 }
 
 async function commitPages(

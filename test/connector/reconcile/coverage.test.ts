@@ -6,6 +6,7 @@ import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { proves } from '../../support/proves.ts';
 import { received } from '../support/event-fixtures.ts';
 import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import type { Fault } from '../support/scripted-service.ts';
 
 const shared = sharePollDatabase();
 const MINUTE = 60_000;
@@ -319,6 +320,13 @@ describe('a long catch-up', () => {
     expect(await coverage()).toEqual({ watermark: fresh.createdAt, gaps: [] });
   });
 
+  /** As after an update of the service, which issues other cursors from now on. */
+  async function refuseStoredCursor(fault: Fault): Promise<void> {
+    const [gap] = (await coverage()).gaps;
+    bench.service.expireCursors();
+    bench.service.fault = ({ query }) => (query.get('cursor') === gap?.cursor ? fault : undefined);
+  }
+
   it('reads its gap again if the cursor has expired', async () => {
     addMany(1_000, start, MINUTE);
     await bench.poll({ budget: small });
@@ -335,6 +343,37 @@ describe('a long catch-up', () => {
     await bench.poll();
     expect(await bench.storedIds()).toEqual(serviceIds());
   });
+
+  it.each([
+    [404, { error: 'not_found' }],
+    [414, '<html>'],
+    [431, ''],
+    [422, { error: 'a_new_one' }],
+  ])('reads its gap again if the service answers %i for the stored cursor', async (status, body) => {
+    addMany(1_000, start, MINUTE);
+    await bench.poll({ budget: small });
+    await refuseStoredCursor({ status, body });
+    expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
+    expect(await bench.storedIds()).toEqual(serviceIds());
+  });
+
+  it.each([
+    [500, { error: 'internal_error' }],
+    [502, '<html>'],
+  ])(
+    'reads its gap again once ten polls in a row have failed with %i for the stored cursor',
+    async (status, body) => {
+      addMany(1_000, start, MINUTE);
+      await bench.poll({ budget: small });
+      await refuseStoredCursor({ status, body });
+      for (let polls = 0; polls < 10; polls += 1) {
+        expect(await bench.poll()).toMatchObject({ kind: 'failed' });
+        await bench.clock.advance(5 * MINUTE);
+      }
+      expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
+      expect(await bench.storedIds()).toEqual(serviceIds());
+    },
+  );
 
   it('treats a 400 that names another field as a failure, not as a lost cursor', async () => {
     addMany(300, start, MINUTE);
