@@ -436,10 +436,11 @@ describe('sends', () => {
     page.answer({
       'GET /connector/v1/outbound': pageOf(
         'outbound',
-        [63, 69, 61].map((sentAt, place) => ({
+        // The last one is not sent yet, so it has no latency.
+        [63, 69, 61, 300].map((sentAt, place) => ({
           ...SEND,
           id: `o${place}`,
-          state: 'sent',
+          state: place < 3 ? 'sent' : 'queued',
           messageId: 'm1',
           lastError: 'rate_limited',
           attempts: 2,
