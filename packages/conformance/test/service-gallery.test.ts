@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestService, type TestService } from '../../../test/support/service.ts';
+import type { Report } from '../../certify/src/report/report.ts';
 import { SERVICE_CHECKS } from '../src/suite.ts';
 import { BROKEN_DELIVERIES, startCourier } from './broken-courier.ts';
 import { BROKEN_GRANTS, BROKEN_OAUTH } from './broken-oauth.ts';
-import { type Breakage, gradeThrough, startBrokenProxy } from './broken-proxy.ts';
+import { type Breakage, gradeThrough, type PassingAnswer, startBrokenProxy } from './broken-proxy.ts';
 import { BROKEN_RULES } from './broken-rules.ts';
 import {
   type GradedWorkspace,
@@ -21,6 +22,15 @@ const NEVER_COME = ['delivery.arrives', 'delivery.three-attempts', 'delivery.red
 function selectionFor(found: string): readonly string[] {
   return found.startsWith('wire.') ? ['wire.'] : [found];
 }
+
+const resultsOf = ({ results }: Report): readonly string[] =>
+  results.map(({ id, result }) => `${id} ${result}`);
+
+const json = (status: number, body: object): PassingAnswer => ({
+  status,
+  headers: { 'content-type': 'application/json' },
+  body,
+});
 
 let service: TestService;
 let graded: GradedWorkspace;
@@ -50,10 +60,61 @@ describe('a service that does what the specification leaves open', () => {
       },
       { only: ['pairing.phone'] },
     );
-    expect(report.results.map(({ id, result }) => `${id} ${result}`)).toEqual([
+    expect(resultsOf(report)).toEqual([
       'pairing.phone.unknown-connection pass',
       'pairing.phone.invalid pass',
     ]);
+  });
+
+  it('may count them, and is still detected if it accepts the last of them', async () => {
+    const asked = new Map<string, number>();
+    const { report } = await gradeThrough(
+      graded,
+      {
+        ask: ({ path, body }) => {
+          if (!path.endsWith('/pairing-code')) return undefined;
+          asked.set(path, (asked.get(path) ?? 0) + 1);
+          if (Number(asked.get(path)) > 5) return json(429, { error: 'rate_limited' });
+          return typeof body.phoneNumber === 'number' ? json(200, { code: 'ABCD-1234' }) : undefined;
+        },
+      },
+      { only: ['pairing.phone'] },
+    );
+    expect(resultsOf(report)).toEqual([
+      'pairing.phone.unknown-connection fail',
+      'pairing.phone.invalid fail',
+    ]);
+  });
+
+  it('may have a second key without a scope, which shows nothing about isolation', async () => {
+    const { report } = await gradeThrough(
+      graded,
+      {
+        ask: ({ path, headers }) =>
+          headers['authorization'] === `Bearer ${graded.inputs.secondApiKey}` && /^\/connections\//.test(path)
+            ? json(403, { error: 'insufficient_scope' })
+            : undefined,
+      },
+      { only: ['isolation.detail', 'isolation.messages', 'isolation.manage'] },
+    );
+    expect(resultsOf(report)).toEqual([
+      'isolation.detail skip',
+      'isolation.detail.same skip',
+      'isolation.messages pass',
+      'isolation.manage skip',
+    ]);
+  });
+
+  it('may have no second page, and thus no cursor that another workspace could use', async () => {
+    const { report } = await gradeThrough(
+      graded,
+      {
+        answer: ({ body }) =>
+          void (body.messages && Object.assign(body, { nextCursor: null, hasMore: false })),
+      },
+      { only: ['isolation.cursor'] },
+    );
+    expect(resultsOf(report)).toEqual(['isolation.cursor skip']);
   });
 });
 

@@ -1,4 +1,4 @@
-import { Violation } from '../../../certify/src/runner/check.ts';
+import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import { readConnections, someConnections } from '../fixtures/connections.ts';
 import { askPage, readPage } from '../fixtures/messages.ts';
 import { ownConnection, readDetail } from '../fixtures/own-connections.ts';
@@ -62,8 +62,9 @@ export const isolationChecks = inSection({ section: SECTION, needs: SECOND }, [
     section: 'Rules per endpoint, 9',
     rule: 'A cursor of another workspace never returns its messages.',
     async run(context) {
-      const page = readPage(await askPage(context, 'limit=1'));
-      const cursor = encodeURIComponent(page.nextCursor ?? 'none');
+      const { nextCursor } = readPage(await askPage(context, 'limit=1'));
+      if (nextCursor === undefined) throw new Skip('the account has too few messages for a cursor');
+      const cursor = encodeURIComponent(nextCursor);
       const exchange = await secondWorkspace(context).request('GET', `/messages?limit=100&cursor=${cursor}`);
       if (exchange.status !== 200) return;
       const own = new Set(readPage(await askPage(context, 'limit=100')).messages.map(({ id }) => id));

@@ -92,15 +92,7 @@ export function createContext(options: ContextOptions): ServiceContext {
       if (exchange !== undefined) journal.recall(exchange);
       return made;
     },
-    api: {
-      async request(method, path, request) {
-        const exchange = await plain.request(method, path, request);
-        if (exchange.status === 403 && codeOf(exchange) === 'insufficient_scope') {
-          throw new Skip(`the API key lacks the scope for ${method} ${path.split('?')[0]}`);
-        }
-        return exchange;
-      },
-    },
+    api: demandingScopes(plain, 'the API key'),
     clientFor,
     arrivesMs: options.arrivesMs,
     listener() {
@@ -123,18 +115,30 @@ export function createContext(options: ContextOptions): ServiceContext {
   };
 }
 
+/** A missing scope of the key is a `Skip`, not a response: it shows nothing but that. */
+function demandingScopes(client: HttpClient, key: string): HttpClient {
+  return {
+    async request(method, path, request) {
+      const exchange = await client.request(method, path, request);
+      if (exchange.status === 403 && codeOf(exchange) === 'insufficient_scope') {
+        throw new Skip(`${key} lacks the scope for ${method} ${path.split('?')[0]}`);
+      }
+      return exchange;
+    },
+  };
+}
+
 function exchangeIn(made: unknown): Exchange | undefined {
   if (!isObject(made)) return undefined;
   const found = isObject(made['exchange']) ? made['exchange'] : made;
   return 'requestHeaders' in found ? (found as unknown as Exchange) : undefined;
 }
 
-/** The key of the other workspace. Checks that use it need `second-key`. */
+/** The key of the other workspace. Checks that use it need `second-key`. A missing scope of it is a `Skip`. */
 export function secondWorkspace(context: ServiceContext): HttpClient {
-  return context.clientFor({
-    as: 'key of another workspace',
-    authorization: `Bearer ${context.inputs.secondApiKey ?? ''}`,
-  });
+  const authorization = `Bearer ${context.inputs.secondApiKey ?? ''}`;
+  const client = context.clientFor({ as: 'key of another workspace', authorization });
+  return demandingScopes(client, 'the key of another workspace');
 }
 
 /** The key with fewer scopes. Checks that use it need `narrow-key`. */
