@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestService, type TestService } from '../../../test/support/service.ts';
 import type { Report } from '../../certify/src/report/report.ts';
@@ -20,7 +21,7 @@ const NEVER_COME = ['delivery.arrives', 'delivery.three-attempts', 'delivery.red
 
 /** The checks to run for a rule. Those that review the run need a run to review. */
 function selectionFor(found: string): readonly string[] {
-  return found.startsWith('wire.') ? ['wire.'] : [found];
+  return found.startsWith('wire.') ? ['send.required', 'wire.'] : [found];
 }
 
 const resultsOf = ({ results }: Report): readonly string[] =>
@@ -115,6 +116,107 @@ describe('a service that does what the specification leaves open', () => {
       { only: ['isolation.cursor'] },
     );
     expect(resultsOf(report)).toEqual(['isolation.cursor skip']);
+  });
+
+  it('may name no field of a body that is not a JSON object', async () => {
+    const { report } = await gradeThrough(
+      graded,
+      {
+        answer: ({ body }, request) => {
+          if (typeof request.body !== 'object' || Array.isArray(request.body)) delete body.field;
+        },
+      },
+      { only: ['send.required', 'wire.malformed-json', 'wire.error-field'] },
+    );
+    expect(resultsOf(report)).toEqual([
+      'send.required pass',
+      'wire.malformed-json pass',
+      'wire.error-field pass',
+    ]);
+  });
+
+  it('may add an id of the request to errors', async () => {
+    const breakage: Breakage = {
+      answer: ({ status, body }) => void (status >= 400 && Object.assign(body, { requestId: randomUUID() })),
+    };
+    const legacy = await startBrokenProxy(service.info.legacyBaseUrl, breakage);
+    const only = { only: ['legacy.refusals'] };
+    const { report } = await gradeThrough(graded, breakage, only, { legacyBaseUrl: legacy.baseUrl });
+    await legacy.close();
+    expect(resultsOf(report)).toEqual(['legacy.refusals pass']);
+  });
+
+  it('may have no events before a webhook is set', async () => {
+    const unset: Breakage = {
+      answer: ({ body }, { method, path }) =>
+        void (method === 'GET' && path === '/webhook' && Object.assign(body, { url: null, events: [] })),
+    };
+    const { report } = await gradeThrough(graded, unset, {
+      only: ['webhook.get.shape', 'webhook.get.events'],
+    });
+    expect(resultsOf(report)).toEqual(['webhook.get.shape pass', 'webhook.get.events skip']);
+  });
+});
+
+describe('an authorization server that does what the specification leaves open', () => {
+  const gradeAuth = async (breakage: Breakage, ...only: readonly string[]) => {
+    const proxy = await startBrokenProxy(service.info.authUrl, breakage);
+    const report = await grade({ ...graded, inputs: { ...graded.inputs, authUrl: proxy.baseUrl } }, { only });
+    await proxy.close();
+    return resultsOf(report);
+  };
+  const redirecting = (location: string): Breakage => ({
+    ask: ({ path }) =>
+      /^\/oauth\/authorize/.test(path) ? { status: 302, headers: { location }, body: undefined } : undefined,
+  });
+
+  it('may count the seconds of a token from a moment before its answer', async () => {
+    const shorter: Breakage = {
+      answer: ({ status, body }, { path }) =>
+        void (
+          status === 200 &&
+          path === '/oauth/token' &&
+          Object.assign(body, { expires_in: 899, refresh_token_expires_in: 2_591_999 })
+        ),
+    };
+    expect(await gradeAuth(shorter, 'oauth.token.jwt', 'oauth.refresh.life')).toEqual([
+      'oauth.token.jwt pass',
+      'oauth.refresh.life pass',
+    ]);
+  });
+
+  it('may ask who the user is before it reads the request', async () => {
+    expect(await gradeAuth(redirecting('/login?return=1'), 'oauth.authorize.')).toEqual([
+      'oauth.authorize.pkce skip',
+      'oauth.authorize.plain skip',
+      'oauth.authorize.type skip',
+      'oauth.authorize.redirect skip',
+      'oauth.authorize.client skip',
+      'oauth.authorize.state skip',
+    ]);
+  });
+
+  it('may refuse on a page of its own', async () => {
+    expect(
+      await gradeAuth(
+        redirecting('/sorry?error=invalid_request'),
+        'oauth.authorize.redirect',
+        'oauth.authorize.client',
+      ),
+    ).toEqual(['oauth.authorize.redirect pass', 'oauth.authorize.client pass']);
+  });
+
+  it('may have a query in the address of its endpoint', async () => {
+    const policy: Breakage = {
+      ask: ({ path }) =>
+        /^\/oauth\/authorize/.test(path) && !path.includes('policy=sign-in')
+          ? json(404, { error: 'not_found' })
+          : undefined,
+      answer: ({ body }, { path }) => {
+        if (path.endsWith('oauth-authorization-server')) body.authorization_endpoint += '?policy=sign-in';
+      },
+    };
+    expect(await gradeAuth(policy, 'oauth.code.verifier')).toEqual(['oauth.code.verifier pass']);
   });
 });
 

@@ -2,7 +2,7 @@ import { Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import { type PagedMessage, readPage } from '../fixtures/messages.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { expectEqual, nameAnswer } from '../service/judge.ts';
+import { expectEqual, fieldsOf, nameAnswer } from '../service/judge.ts';
 import { HARMLESS, UNKNOWN_ID } from '../service/requests.ts';
 import { inSection } from '../service/service-check.ts';
 
@@ -19,6 +19,13 @@ const legacyClient = (context: ServiceContext) =>
 /** The content of a response. */
 function contentOf(exchange: Exchange): unknown {
   return [exchange.status, exchange.headers.get('content-type'), exchange.json];
+}
+
+/** What an error must repeat. Fields that the specification does not name may differ, such as an id of the request. */
+function errorOf(exchange: Exchange): unknown {
+  const [status, type] = [exchange.status, exchange.headers.get('content-type')];
+  const { error, field, hint, ...further } = fieldsOf(exchange);
+  return [status, type, error, field, hint, Object.keys(further)];
 }
 
 /** Fields of a message that change by themselves. */
@@ -82,7 +89,7 @@ export const legacyChecks = inSection({ section: SECTION, needs: ['legacy'] }, [
         const request = body === undefined ? {} : { body };
         const legacy = await legacyClient(context).request(method, path, request);
         const exchange = await context.api.request(method, path, request);
-        expectEqual(`${method} ${path}`, contentOf(exchange), contentOf(legacy), legacy);
+        expectEqual(`${method} ${path}`, errorOf(exchange), errorOf(legacy), legacy);
       }
     },
   },

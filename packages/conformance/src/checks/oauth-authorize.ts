@@ -6,10 +6,12 @@ import {
   endpoint,
   FOREIGN_REDIRECT,
   type Form,
+  leadsToApp,
   oauthError,
   redirectOf,
   STATE,
 } from '../fixtures/oauth.ts';
+import type { ServiceContext } from '../service/context.ts';
 import { expectStatus, fieldsOf, nameAnswer, nameValue } from '../service/judge.ts';
 import { inSection, type ServiceCheck } from '../service/service-check.ts';
 
@@ -50,12 +52,16 @@ function nameRedirect(exchange: Exchange): string {
 }
 
 /** @throws Violation if the response contains a code, or asks for the consent to the request */
-function expectNoConsent(exchange: Exchange): void {
+function expectNoConsent(context: ServiceContext, exchange: Exchange): void {
   const { status } = exchange;
+  const target = redirectOf(exchange);
   const isRefused = oauthError(exchange) !== undefined || (status >= 400 && status <= 499);
-  if (!isRefused || redirectOf(exchange)?.searchParams.has('code') === true) {
-    throw new Violation('an error', nameRedirect(exchange), exchange);
-  }
+  if (isRefused && target?.searchParams.has('code') !== true) return;
+  if (target !== undefined && !leadsToApp(context, exchange))
+    throw new Skip(
+      'the service redirects to a page of its own, perhaps to log in, before it refuses a request',
+    );
+  throw new Violation('an error', nameRedirect(exchange), exchange);
 }
 
 /** A request that must be refused, to the app or on a page. */
@@ -64,7 +70,7 @@ function refused(
   rule: string,
   level: 'must' | 'should',
   changes: Form,
-  further: (exchange: Exchange) => void = () => undefined,
+  further: (context: ServiceContext, exchange: Exchange) => void = () => undefined,
 ): ServiceCheck {
   return {
     id,
@@ -74,14 +80,14 @@ function refused(
     needs: OAUTH,
     async run(context) {
       const exchange = await authorize(context, changes);
-      expectNoConsent(exchange);
-      further(exchange);
+      expectNoConsent(context, exchange);
+      further(context, exchange);
     },
   };
 }
 
-function expectNoRedirect(exchange: Exchange): void {
-  if (redirectOf(exchange) === undefined) return;
+function expectNoRedirect(context: ServiceContext, exchange: Exchange): void {
+  if (!leadsToApp(context, exchange)) return;
   throw new Violation('an answer to the user, without a redirect', nameRedirect(exchange), exchange);
 }
 
@@ -148,7 +154,7 @@ export const authorizeChecks = inSection({ section: SECTION }, [
     'A request for anything but a code is refused.',
     'must',
     { response_type: 'token' },
-    (exchange) => {
+    (_, exchange) => {
       if (/access_token/.test(exchange.headers.get('location') ?? '')) {
         throw new Violation('no token', nameRedirect(exchange), exchange);
       }
@@ -176,7 +182,8 @@ export const authorizeChecks = inSection({ section: SECTION }, [
     async run(context) {
       const exchange = await authorize(context, { code_challenge_method: 'plain' });
       const target = redirectOf(exchange);
-      if (target === undefined) throw new Skip('the refusal is not redirected');
+      if (target === undefined || !leadsToApp(context, exchange))
+        throw new Skip('the refusal is not redirected to the app');
       const state = target.searchParams.get('state');
       if (state !== STATE) throw new Violation(`state: ${nameValue(STATE)}`, nameValue(state), exchange);
     },

@@ -60,11 +60,12 @@ function settingsOf(exchange: Exchange): unknown {
   return [url ?? null, secretSet];
 }
 
+const isSet = (exchange: Exchange): boolean => typeof fieldsOf(exchange)['url'] === 'string';
+
 /** A faulty service would accept the URL, so a webhook in use is put at risk only with consent. */
 async function demandConsent(context: ServiceContext): Promise<void> {
   const before = await webhookBefore(context);
-  const isSet = isObject(before.json) && typeof before.json['url'] === 'string';
-  if (isSet && context.inputs.profile !== 'full') {
+  if (isSet(before) && context.inputs.profile !== 'full') {
     throw new Skip('a faulty service would replace the webhook that is set', '--profile full');
   }
 }
@@ -110,6 +111,8 @@ export const webhookConfigurationChecks = inSection({ section: 'Webhook configur
       const exchange = await webhookBefore(context);
       const { events } = fieldsOf(exchange);
       const found = Array.isArray(events) ? events.map(String) : [];
+      // Which events a webhook has that is not set is not specified.
+      if (found.length === 0 && !isSet(exchange)) throw new Skip('the account has no webhook');
       const missing = EVENT_NAMES.filter((name) => !found.includes(name));
       if (missing.length > 0) {
         throw new Violation(`all of ${EVENT_NAMES.join(', ')}`, found.join(', ') || 'none', exchange);
@@ -179,9 +182,7 @@ export const webhookConfigurationChecks = inSection({ section: 'Webhook configur
     level: 'reading',
     needs: ['full'],
     async run(context) {
-      const before = await webhookBefore(context);
-      const isSet = isObject(before.json) && typeof before.json['url'] === 'string';
-      if (isSet) throw new Skip('the account has a webhook');
+      if (isSet(await webhookBefore(context))) throw new Skip('the account has a webhook');
       const exchange = await context.api.request('POST', '/webhook/rotate');
       expectRefusal(exchange, { status: 400, code: 'invalid_webhook' });
     },

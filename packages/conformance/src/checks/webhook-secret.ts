@@ -14,7 +14,7 @@ export const webhookSecretChecks = inSection({ section: SECTION, needs: NEEDS },
     id: 'webhook.put.shape',
     rule: 'PUT /webhook returns 200 with url, the four events and a secret.',
     async run(context, probe) {
-      const { url } = (await webhookBefore(context)).json as { readonly url?: unknown };
+      const { url } = fieldsOf(await webhookBefore(context));
       probe.note(`the webhook was ${typeof url === 'string' ? url : 'not set'}; set it again afterwards`);
       const exchange = await setWebhook(context);
       expectStatus(exchange, 200);

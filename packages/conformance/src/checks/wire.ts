@@ -1,7 +1,7 @@
 import { Skip, Violation } from '../../../certify/src/runner/check.ts';
-import type { Exchange } from '../../../certify/src/runner/exchange.ts';
+import { type Exchange, parseJson } from '../../../certify/src/runner/exchange.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { codeOf, expectRefusal, fieldsOf, nameAnswer, nameValue } from '../service/judge.ts';
+import { codeOf, expectRefusal, fieldsOf, isObject, nameAnswer, nameValue } from '../service/judge.ts';
 import { UNKNOWN_ID } from '../service/requests.ts';
 import { inSection } from '../service/service-check.ts';
 
@@ -147,7 +147,10 @@ export const wireChecks = inSection({ section: 'Errors' }, [
     section: 'Error body',
     rule: 'invalid_request names the invalid key in field; hint, if present, is a string.',
     async run(context) {
-      for (const exchange of seen(context, (one) => codeOf(one) === 'invalid_request')) {
+      // A body that is not an object has no key that could be named.
+      const hasKeys = ({ requestBody }: Exchange): boolean =>
+        requestBody === undefined || isObject(parseJson(requestBody));
+      for (const exchange of seen(context, (one) => codeOf(one) === 'invalid_request' && hasKeys(one))) {
         const { field, hint } = fieldsOf(exchange);
         if (typeof field !== 'string' || field === '') {
           throw new Violation('a string field', `${place(exchange)}: ${nameValue(field)}`, exchange);
