@@ -218,6 +218,39 @@ describe('an authorization server that does what the specification leaves open',
     };
     expect(await gradeAuth(policy, 'oauth.code.verifier')).toEqual(['oauth.code.verifier pass']);
   });
+
+  it('may have sessions and an older revision at its tool server, and wait for the end of the handshake', async () => {
+    const revision = '2025-03-26';
+    const sessions = new Set<string>();
+    const refusal = (message: string) =>
+      json(400, { jsonrpc: '2.0', id: 1, error: { code: -32_600, message } });
+    const strict: Breakage = {
+      ask: ({ path, headers, body }) => {
+        if (path !== '/api/mcp' || headers['authorization'] === undefined) return undefined;
+        const { 'mcp-session-id': session = '', 'mcp-protocol-version': version = revision } = headers;
+        for (const name of ['mcp-session-id', 'mcp-protocol-version']) delete headers[name];
+        if (version !== revision) return refusal('unsupported protocol version');
+        if (body.method === 'initialize') return undefined;
+        if (body.method === 'notifications/initialized' && body.id === undefined) {
+          sessions.add(session);
+          return { status: 202, headers: {}, body: undefined };
+        }
+        return sessions.has(session)
+          ? undefined
+          : refusal('received a request before initialization was complete');
+      },
+      answer: (answer, { body }) => {
+        if (body?.method !== 'initialize' || answer.status !== 200) return;
+        answer.headers['mcp-session-id'] = randomUUID();
+        answer.body = JSON.parse(
+          JSON.stringify(answer.body).replace(/(protocolVersion\W+)2025-06-18/, `$1${revision}`),
+        );
+      },
+    };
+    expect(
+      await gradeAuth(strict, 'tools.initialize', 'tools.list', 'tools.connections', 'tools.unknown'),
+    ).toEqual(['tools.initialize pass', 'tools.list pass', 'tools.connections pass', 'tools.unknown pass']);
+  });
 });
 
 describe('a broken service', () => {

@@ -13,15 +13,19 @@ const SECTION = 'Tool server';
 const PATH = '/api/mcp';
 const REVISION = '2025-06-18';
 const TOOLS = ['list_messaging_connections', 'read_messaging_messages', 'send_messaging_message'];
-const HEADERS = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': REVISION };
+const HEADERS = { accept: 'application/json, text/event-stream' };
 const GRANT = ['oauth', 'grant'] as const;
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A JSON-RPC request of the Streamable HTTP transport. */
-function call(method: string, params: object = {}) {
-  return { rawBody: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }), headers: HEADERS };
+function call(method: string, params: object = {}, headers: Readonly<Record<string, string>> = {}) {
+  const rawBody = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  return { rawBody, headers: { ...HEADERS, ...headers } };
 }
+
+/** Ends the handshake: before it, a server may refuse every other request. */
+const INITIALIZED = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' });
 
 const INITIALIZE = call('initialize', {
   protocolVersion: REVISION,
@@ -56,18 +60,21 @@ function expectFailed(exchange: Exchange): void {
   throw new Violation('an error', 'a result', exchange);
 }
 
-/** The server with a token, after it was initialized; a server with sessions gets its session id. */
+/** The server with a token, after the handshake, in the revision and with the session id that it chose. */
 async function toolServer(context: ServiceContext, token: string) {
   const client = withToken(context, token, context.inputs.authUrl);
-  const opened = await context.once(`a session of the tool server with ${token}`, () =>
-    client.request('POST', PATH, INITIALIZE),
-  );
-  const session = opened.headers.get('mcp-session-id');
-  return (method: string, params?: object): Promise<Exchange> => {
-    const { rawBody, headers } = call(method, params);
-    const known = session === null ? {} : { 'mcp-session-id': session };
-    return client.request('POST', PATH, { rawBody, headers: { ...headers, ...known } });
-  };
+  const { chosen } = await context.once(`a session of the tool server with ${token}`, async () => {
+    const exchange = await client.request('POST', PATH, INITIALIZE);
+    const session = exchange.headers.get('mcp-session-id');
+    const chosen = {
+      'mcp-protocol-version': String(readResult(exchange)['protocolVersion'] ?? REVISION),
+      ...(session === null ? {} : { 'mcp-session-id': session }),
+    };
+    await client.request('POST', PATH, { rawBody: INITIALIZED, headers: { ...HEADERS, ...chosen } });
+    return { exchange, chosen };
+  });
+  return (method: string, params?: object): Promise<Exchange> =>
+    client.request('POST', PATH, call(method, params, chosen));
 }
 
 async function callTool(context: ServiceContext, token: string, name: string, args: object = {}) {
