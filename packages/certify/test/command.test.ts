@@ -199,4 +199,14 @@ describe('the action for GitHub', () => {
       }
     }
   });
+
+  it('finds a receiver that closes the connection of a GET', async () => {
+    const receiver = await startGalleryReceiver({ otherMethod: 0 });
+    const { runs } = parse(readProjectFile('action.yml')) as { runs: { steps: { run: string }[] } };
+    const waits = runs.steps.map(({ run }) => run).find((run) => run.includes('$WAIT')) ?? '';
+    const env = { URL: receiver.url, WAIT: '1' };
+    const { code } = await spawnCommand('bash', ['-e', '-c', waits], { env }).ended;
+    await receiver.close();
+    expect(code).toBe(0);
+  });
 });

@@ -7,7 +7,7 @@ import { deliveryChecks, limitChecks } from './checks/delivery.ts';
 import { effectChecks } from './checks/effects.ts';
 import { payloadChecks } from './checks/payload.ts';
 import { signatureChecks } from './checks/signature.ts';
-import { createContext, type ReceiverInputs } from './context.ts';
+import { createContext, type Delivery, type ReceiverContext, type ReceiverInputs } from './context.ts';
 import { findCause } from './find-cause.ts';
 import type { Profile } from './profile.ts';
 import { findLock, type ReceiverCheck, type Tier } from './receiver-check.ts';
@@ -45,6 +45,27 @@ export class NoReceiver extends Error {
 }
 
 /**
+ * A receiver may ignore what is no delivery: then one is made.
+ * @throws NoReceiver if neither is answered
+ */
+async function demandReceiver({ attempt, events, inputs: { url } }: ReceiverContext): Promise<void> {
+  const whyNot = (delivery: Delivery): Promise<string | undefined> =>
+    attempt(delivery).then(
+      () => undefined,
+      (error: unknown) => (error instanceof Violation ? error.actual : String(error)),
+    );
+  const toGet = await whyNot({ body: '', method: 'GET', headers: () => [], as: 'GET' });
+  if (toGet === undefined) return;
+  const toDelivery = await whyNot({ body: events.received() });
+  if (toDelivery === undefined) return;
+  throw new NoReceiver(
+    /ECONNRESET|hang up|closed/i.test(toGet)
+      ? `${url} closes the connection of a GET without a body (${toGet}), and does not answer a delivery (${toDelivery}). Has its process ended? Look at its log.`
+      : `${url} does not answer (${toDelivery}). Is the receiver running, and is this its address?`,
+  );
+}
+
+/**
  * Checks a receiver by what it answers and, if it is observed, by what it makes of it.
  * @throws NoReceiver if nothing answers at the address
  */
@@ -53,14 +74,7 @@ export async function runReceiverSuite(options: ReceiverSuiteOptions): Promise<R
   const { profile } = inputs;
   const context = createContext(inputs, clock);
   context.journal.begin(signal, () => undefined);
-  await context.attempt({ body: '', method: 'GET', headers: () => [], as: 'GET' }).catch((error: unknown) => {
-    const why = error instanceof Violation ? error.actual : String(error);
-    throw new NoReceiver(
-      /ECONNRESET|hang up|closed/i.test(why)
-        ? `${inputs.url} closes the connection of a GET without a body (${why}). Has its process ended? Look at its log.`
-        : `${inputs.url} does not answer (${why}). Is the receiver running, and is this its address?`,
-    );
-  });
+  await demandReceiver(context);
   return await runSuite(options, {
     about: { suite: 'receiver', target: inputs.url, profile: profile.name },
     checks: selectChecks(profile, tiers, only),

@@ -61,7 +61,7 @@ export interface Ways {
   readonly perMinute?: number;
   /** The status for a body that is not JSON. */
   readonly notJson?: number;
-  /** The status for other methods than POST. */
+  /** The status for other methods than POST; 0 closes their connection. */
   readonly otherMethod?: number;
   /** How many requests are processed at once. */
   readonly atOnce?: number;
@@ -245,7 +245,8 @@ export async function startGalleryReceiver(
     const requests = (perSocket.get(socket) ?? 0) + 1;
     perSocket.set(socket, requests);
     isOver ||= givesUp && requests > 1;
-    response.writeHead(status).end(() => afterwards(socket));
+    if (status === 0) socket.destroy();
+    else response.writeHead(status).end(() => afterwards(socket));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -66,6 +66,11 @@ export const RIGHT_RECEIVERS: readonly RightReceiver[] = [
     remarks: ['delivery.limits fail'],
   },
   {
+    name: 'closes the connection of a request that is no POST',
+    ways: { otherMethod: 0 },
+    remarks: ['method.get fail'],
+  },
+  {
     name: 'ignores statuses of incoming messages',
     ways: {
       update(rows, id, status) {
