@@ -135,6 +135,8 @@ describe('npm run certify', () => {
     const { code, stderr } = await certify(right.url, ...only);
     expect(code).toBe(1);
     expect(stderr).toContain(`payload.unknown-event no longer fails: remove it from ${file}`);
+    const unobserved = ['--observe-command', 'echo none', '--only', 'payload,effects.once'];
+    expect(await certify(wrong.url, ...unobserved, '--baseline', file)).toMatchObject({ code: 2 });
     rmSync(file);
   });
 

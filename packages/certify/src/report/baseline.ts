@@ -1,4 +1,4 @@
-import type { Report } from './report.ts';
+import { type Conclusion, createReport, type Report, type Verdict } from './report.ts';
 
 /** The ids of a baseline: one per line; a line that starts with # is a remark. */
 export function readBaseline(text: string): ReadonlySet<string> {
@@ -29,4 +29,11 @@ export function applyBaseline(
     unexpected: violated(report).filter((id) => !baseline.has(id)),
     fixed: kept.filter((id) => baseline.has(id)),
   };
+}
+
+/** The verdict on everything but the violations that the baseline expects. */
+export function judgeBeside(report: Report, baseline: ReadonlySet<string>, conclusion: Conclusion): Verdict {
+  const expected = violated(report).filter((id) => baseline.has(id));
+  const results = report.results.filter(({ id }) => !expected.includes(id));
+  return createReport({ ...report, results }, conclusion).verdict;
 }
