@@ -4,6 +4,7 @@ import { CHANGE_TYPES as TYPES_OF_CONNECTOR } from '../../../src/contract/connec
 import { consumerBatchRequest, consumerRequest } from '../../../src/contract/connector/consumer-requests.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { CHANGE_TYPES, createConsumerEvents, listOf } from '../src/receiver/consumer-events.ts';
+import { otherSecret } from '../src/receiver/context.ts';
 import { PROFILES } from '../src/receiver/profile.ts';
 
 describe('the profile messaging', () => {
@@ -14,6 +15,12 @@ describe('the profile messaging', () => {
       ['X-Service-Timestamp', '1763700000000'],
       ['X-Service-Signature', 'sha256=8d3efd0058e1c421e1500808884528ec15e64905121a9d1f3684be1a4ab4cb0a'],
     ]);
+  });
+});
+
+describe('a secret to sign wrongly with', () => {
+  it.each(['whsec_7f3a9c1e5b2d4860a1f0', '——', '密钥', 'A', '!?'])('is another one than %s', (secret) => {
+    expect(otherSecret(secret)).not.toBe(secret);
   });
 });
 

@@ -186,5 +186,6 @@ function toBytes(body: Delivery['body']): Buffer {
 
 /** A secret of the same form, with another key. */
 export function otherSecret(secret: string): string {
-  return secret.replace(/[a-zA-Z0-9]/g, (char) => (char === 'A' ? 'B' : 'A'));
+  const other = secret.replace(/[a-zA-Z0-9]/g, (char) => (char === 'A' ? 'B' : 'A'));
+  return other === secret ? `${secret}A` : other;
 }
