@@ -153,6 +153,15 @@ describe('a correct integration', () => {
   );
 
   it(
+    'may read the details of its other numbers while one waits to be paired',
+    async () => {
+      const { results } = await certify({ detailMs: 7_000 }, { only: ['pair.'] });
+      expect(results.map(({ id, result }) => `${id} ${result}`)).toEqual(['pair.polls pass']);
+    },
+    SLOW_MS,
+  );
+
+  it(
     'is not judged while its license has ended, which is said',
     async () => {
       const { verdict, results } = await certify({}, { unlicensed: true });

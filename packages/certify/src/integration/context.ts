@@ -7,6 +7,8 @@ import type { Observer } from '../runner/observer.ts';
 import { createOnce, type Once } from '../runner/once.ts';
 import { createSecretBook, type SecretBook } from '../runner/secret-book.ts';
 
+type Fields = Readonly<Record<string, unknown>>;
+
 /** What the suite is given. Checks that need an absent input are not asked for. */
 export interface IntegrationInputs {
   /** The sandbox that the integration talks to, without `/sandbox/v1` and without a trailing slash. */
@@ -60,6 +62,8 @@ export interface IntegrationContext {
   sleep(ms: number): Promise<void>;
   /** A phone number that no check has used. */
   newPhone(): string;
+  /** The connections of the workspace. */
+  connections(): Promise<readonly Fields[]>;
   /** A live and licensed connection of the workspace, which emits events if its kind is `qr`. @throws Skip if there is none */
   connection(provider?: 'qr'): Promise<string>;
   /** Has the integration send a text to a new number, which the result names. */
@@ -83,8 +87,6 @@ export interface Mark {
 export class NoSandbox extends Error {
   override readonly name = 'NoSandbox';
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const LOOK_MS = 3_000;
 const LONGEST_PAGE = 1_000;
@@ -193,11 +195,10 @@ export async function createContext(
       numbers.next += 1;
       return `4478${String(numbers.next).padStart(8, '0').slice(-8)}`;
     },
+    connections: async () =>
+      entriesOf(await control('GET', `/connections?workspaceId=${workspaceId}&limit=${LONGEST_PAGE}`)),
     async connection(provider) {
-      const list = entriesOf(
-        await control('GET', `/connections?workspaceId=${workspaceId}&limit=${LONGEST_PAGE}`),
-      );
-      const live = list.filter(
+      const live = (await context.connections()).filter(
         (one) =>
           (provider ?? one['provider']) === one['provider'] &&
           one['status'] === 'connected' &&

@@ -40,6 +40,8 @@ export interface Mistakes {
   readonly refreshesAlone?: boolean;
   /** Time between two reads of a connection that is pairing. */
   readonly pairMs?: number;
+  /** Time between two reads of the detail of its number, which is no mistake. */
+  readonly detailMs?: number;
   /** Restarts a disconnected connection until it works. */
   readonly restartsAlways?: boolean;
 }
@@ -234,6 +236,13 @@ export async function startGalleryIntegration(
     await pollPairing(io, end - clock.elapsed());
   }
 
+  async function readDetailAlways(every: number): Promise<void> {
+    for (;;) {
+      await call('GET', `/connections/${connectionId}`).catch(() => undefined);
+      await rest(every);
+    }
+  }
+
   async function restartAlways(): Promise<void> {
     for (let restarts = 0; restarts < 10; restarts += 1) {
       await call('POST', `/connections/${connectionId}/restart`);
@@ -274,6 +283,8 @@ export async function startGalleryIntegration(
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   if (pollMs !== null) inBackground(() => pollAlways(pollMs));
+  const { detailMs } = mistakes;
+  if (detailMs !== undefined) inBackground(() => readDetailAlways(detailMs));
 
   return {
     webhookTarget: `http://127.0.0.1:${port}`,

@@ -24,12 +24,14 @@ export const sessionChecks = inSection('Connection status', [
     needs: ['pair'],
     hint: 'A QR code is stale within seconds. Show that of each answer, until the status is connected: src/patterns/pairing-poll.ts.',
     async run(context) {
+      const others = (await context.connections()).map(({ id }) => `/connections/${id}`);
       const mark = await context.mark();
       await context.inputs.pair?.();
       const created = await mark.until('POST', '/connections', (calls) => calls.length > 0, BEGINS_MS);
       if (created === undefined) throw new Skip('the integration made no POST /connections within 30 s');
       await context.sleep(SHOWN_MS);
-      const reads = await mark.calls('GET', '/connections/*');
+      const all = await mark.calls('GET', '/connections/*');
+      const reads = all.filter((call) => !others.includes(call.path));
       const between = reads.slice(1).map(({ at }, index) => at - (reads[index]?.at ?? at));
       const wrong = between.find((ms) => ms < BETWEEN_MS.least || ms > BETWEEN_MS.most);
       const path = reads.at(-1)?.path;
