@@ -45,8 +45,13 @@ export async function callConnector(
     ignoreHttpStatusErrors: true,
     ...(body === undefined ? {} : { body }),
   });
+  const isJson = typeof answer.body === 'object' && answer.body !== null;
+  if (answer.statusCode < 300 && !isJson) {
+    const what = `${method} ${path} was answered with ${answer.statusCode}, but not with JSON`;
+    throw new Error(`${what}. Is this the Base URL of the connector?`);
+  }
   if (answer.statusCode < 300 || expected.includes(answer.statusCode)) return answer;
-  const { error, message } = answer.body;
+  const { error, message } = isJson ? answer.body : {};
   throw new Error(`The connector answered ${answer.statusCode}: ${error ?? 'no code'}. ${message ?? ''}`);
 }
 

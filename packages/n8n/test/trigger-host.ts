@@ -29,6 +29,15 @@ export interface HostedTrigger {
   deactivate(): Promise<void>;
 }
 
+/** A body that is not JSON remains a text. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
 /** Does for the trigger what n8n does: calls its hooks in the same order, and its `webhook` with the raw body. */
 export async function hostTriggers(connector: { readonly url: string; readonly token: string }) {
   const { webhookMethods, webhook } = new MessagingConnectorTrigger();
@@ -56,7 +65,7 @@ export async function hostTriggers(connector: { readonly url: string; readonly t
     return {
       statusCode: answer.status,
       headers: Object.fromEntries(answer.headers),
-      body: await answer.json(),
+      body: parse(await answer.text()),
     };
   };
 

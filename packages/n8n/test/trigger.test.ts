@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import type { Consumer } from '../../../src/contract/connector/consumers.ts';
@@ -62,6 +65,23 @@ describe('the trigger', () => {
     });
     await trigger.deactivate();
     expect(await consumers()).toEqual([]);
+  });
+
+  it.each([
+    ['a page', '<!doctype html><title>Sign in</title>'],
+    ['nothing', ''],
+  ])('does not become active at an address that answers everything with %s', async (_, text) => {
+    const other = createServer((_request, response) => void response.end(text)).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const elsewhere = await hostTriggers({ url: `http://127.0.0.1:${port}`, token: 'any' });
+    const hosted = elsewhere.host('/webhook/5a1c/changes');
+    await expect(hosted.activate()).rejects.toThrow(
+      'GET /v1/changes?after=latest was answered with 200, but not with JSON. Is this the Base URL of the connector?',
+    );
+    expect(hosted.memory).toEqual({});
+    elsewhere.close();
+    other.close();
   });
 
   it('continues where it stopped when it is activated again, or with the next change', async () => {
