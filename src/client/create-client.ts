@@ -11,10 +11,12 @@ export class CallRefused extends Error {
   /** The parsed body; null if it is not JSON. */
   readonly body: unknown;
 
-  constructor(call: string, status: number, body: unknown) {
+  /** `otherwise` is the reason if the body has none. */
+  constructor(call: string, status: number, body: unknown, otherwise?: string) {
     const { error, message, field, hint } = (body ?? {}) as Readonly<Record<string, unknown>>;
     const code = typeof error === 'string' ? error : null;
-    const reason = message ?? (field === undefined ? [] : [field, hint ?? []].flat().join(' '));
+    const reason =
+      message ?? (field === undefined ? (otherwise ?? []) : [field, hint ?? []].flat().join(' '));
     super(`${call} answered ${[status, code ?? [], reason].flat().join(' ')}`);
     this.status = status;
     this.code = code;
@@ -66,6 +68,26 @@ export type Client<Table extends Endpoints> = {
   readonly [Name in keyof Table]: (...input: Arguments<Table[Name]>) => Promise<AnswerOf<Table[Name]>>;
 };
 
+/** The answer as text and, if it is JSON, as its value; what is cut off is none. */
+async function readAnswer(response: Response): Promise<{ readonly text: string; readonly json?: unknown }> {
+  const text = await response.text();
+  if (response.headers.get('content-type')?.startsWith('application/json') !== true) return { text };
+  try {
+    return { text, json: JSON.parse(text) };
+  } catch {
+    return { text };
+  }
+}
+
+/** Whether an endpoint answers with text, or without a body if the text is empty. */
+function answersWith(text: string, { answers }: EndpointDefinition): boolean {
+  return answers.some(({ schema, contentType }) =>
+    text === ''
+      ? schema === undefined && contentType === undefined
+      : contentType !== undefined && contentType !== 'application/json',
+  );
+}
+
 interface AnyInput {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
@@ -89,6 +111,11 @@ export function createClient<const Table extends Endpoints>(
     const address = fillAddress(endpoint, input);
     const response = await fetch(`${locate()}${address}`, {
       method: endpoint.method,
+      // `fetch` follows a redirect of a POST with a GET, whose success would be none of the call.
+      redirect:
+        endpoint.method === 'GET' || endpoint.answers.some(({ status }) => status >= 300)
+          ? 'follow'
+          : 'manual',
       headers: {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...common.headers,
@@ -97,11 +124,13 @@ export function createClient<const Table extends Endpoints>(
       ...(common.timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(common.timeoutMs) }),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
-    const answer: unknown = isJson ? await response.json() : await response.text();
-    if (!response.ok)
-      throw new CallRefused(`${endpoint.method} ${address}`, response.status, isJson ? answer : null);
-    return answer;
+    const { text, json } = await readAnswer(response);
+    // What answers for the API, such as a proxy, says nothing about the call.
+    if (response.ok && (json !== undefined || answersWith(text, endpoint)))
+      return json === undefined ? text : json;
+    const type = text === '' ? 'nothing' : (response.headers.get('content-type') ?? 'text');
+    const otherwise = response.ok ? `with ${type} in place of JSON` : undefined;
+    throw new CallRefused(`${endpoint.method} ${address}`, response.status, json ?? null, otherwise);
   };
   const methods = Object.entries(endpoints).map(([name, endpoint]) => [
     name,

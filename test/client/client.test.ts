@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CallRefused, type Change, changesAfter, createConnectorClient } from '../../src/client/index.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
@@ -46,6 +49,39 @@ describe('the client of a connector', () => {
       code: 'unauthorized',
       message: expect.stringContaining('GET /v1/messages?limit=1 answered 401 unauthorized'),
     });
+  });
+
+  it.each([
+    [
+      'a page of a proxy',
+      200,
+      { 'content-type': 'text/html' },
+      '<html>Sign in</html>',
+      'answered 200 with text/html',
+    ],
+    ['an empty answer', 200, {}, '', 'answered 200 with nothing'],
+    [
+      'an answer that is cut off',
+      202,
+      { 'content-type': 'application/json' },
+      '{"outboundId":',
+      'answered 202',
+    ],
+    ['an error without a body', 502, { 'content-type': 'application/json' }, '', 'answered 502'],
+    ['a redirect', 301, { location: '/v1/outbound' }, '', 'answered 301'],
+  ])('takes %s for no success of a send', async (_, status, headers, text, says) => {
+    const other = createServer((request, response) => {
+      const isCall = request.method === 'POST';
+      response.writeHead(isCall ? status : 200, isCall ? headers : { 'content-type': 'application/json' });
+      response.end(isCall ? text : '{}');
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const body = { connectionId: 'c1', to: '447700900201', text: 'Hello', reference: 'order-1' };
+    const sent = createConnectorClient({ url, token: 'any' }).queueMessage({ body });
+    await expect(sent).rejects.toThrow(CallRefused);
+    await expect(sent).rejects.toMatchObject({ status, message: expect.stringContaining(says) });
+    other.close();
   });
 
   it('gives up after the given time', async () => {
