@@ -2,7 +2,7 @@ import { virtualClock } from '../contract/sandbox/clock.ts';
 import { webhookList } from '../contract/sandbox/deliveries.ts';
 import { sandboxInfo } from '../contract/sandbox/info.ts';
 import { recording as recordingShape } from '../contract/sandbox/recording.ts';
-import { Namer, Resolver, UnknownName } from './names.ts';
+import { NAME, Namer, Resolver, UnknownName } from './names.ts';
 import { compareConnector, compareObservations, type Difference, nameObserved, observe } from './observe.ts';
 import type { Cause, Observation, Scenario } from './scenario.ts';
 import { type CallPort, readConnector, readWorld, type World } from './world.ts';
@@ -70,14 +70,21 @@ export async function record(call: CallPort, lastMs = Number.POSITIVE_INFINITY):
 
 /** The last cause that concerns an observed thing: one that names its connection and, for a message, its contact. */
 function causeFinder({ causes, names }: Scenario): (one: Observation) => number | null {
-  const texts = causes.map((cause) => ({ cause: cause.cause, text: JSON.stringify(cause) }));
+  const texts = causes.map((cause) => {
+    const text = JSON.stringify(cause);
+    return { cause: cause.cause, text, named: text.match(NAME) ?? [] };
+  });
   return (one) => {
     const own = Object.entries(names)
       .filter(([, what]) => 'phoneNumber' in what && what.phoneNumber === one.connection)
       .map(([name]) => name);
-    const concerns = (text: string): boolean =>
-      own.some((name) => text.includes(name)) && (one.observed === 'connection' || text.includes(one.peer));
-    return texts.findLast(({ text }) => concerns(text))?.cause ?? null;
+    return (
+      texts.findLast(
+        ({ text, named }) =>
+          named.some((name) => own.includes(name)) &&
+          (one.observed === 'connection' || text.includes(one.peer)),
+      )?.cause ?? null
+    );
   };
 }
 

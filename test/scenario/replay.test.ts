@@ -136,6 +136,26 @@ describe('a scenario', () => {
     expect(calls.slice(0, calls.indexOf('cause'))).toContain('POST /connector/v1/sync');
   });
 
+  it('names the last cause of the same connection, and not of one whose name begins in the same way', async () => {
+    await world.client.write(await world.client.qrConnection(), 'Hello');
+    const scenario = await recordFile();
+    const [cause] = scenario.causes;
+    const { $connection1: own } = scenario.names;
+    if (cause === undefined || own === undefined) throw new Error('nothing was recorded');
+    const another = JSON.parse(JSON.stringify(cause).replaceAll('$connection1', '$connection10'));
+    const [message, ...rest] = scenario.observations;
+    const { differences } = await replay(
+      {
+        ...scenario,
+        names: { ...scenario.names, $connection10: { phoneNumber: '447700900102', nth: 1 } },
+        causes: [cause, { ...another, cause: 2 }],
+        observations: [{ ...message, text: 'Goodbye' }, ...rest] as Scenario['observations'],
+      },
+      target,
+    );
+    expect(differences).toContainEqual(expect.objectContaining({ field: 'text', actual: 'Hello', cause: 1 }));
+  });
+
   it('shows a cause that is refused in the replay, and continues with the next one', async () => {
     const connectionId = await world.client.qrConnection();
     await send('POST', `/sandbox/v1/connections/${connectionId}/outage`, { cause: 'session_lost' });
