@@ -3,6 +3,7 @@ import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { readVisible } from '../connections/read-connections.ts';
 import type { Credential } from '../credentials/credential.ts';
+import { concerned } from '../kernel/decision-trace.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import { oldestServed } from '../media/media-store.ts';
 import type { PageCursors } from './page-cursor.ts';
@@ -55,6 +56,7 @@ export async function listMessages(
     // [messages.list.filter]
     .filter((id) => query.connectionId === undefined || id === query.connectionId);
   if (ids.length === 0) return EMPTY; // [messages.list.foreign-empty]
+  if (query.connectionId !== undefined) concerned({ connectionId: query.connectionId });
 
   const range = { workspaceId, connectionIds: ids, below, limit: query.limit + 1 };
   const rows = await readPage(database, range);

@@ -88,6 +88,20 @@ describe('calls to the service in the control API', () => {
     expect(await paths('?code=rate_limited')).toEqual([]);
   });
 
+  it('name the connection whose messages were read', async () => {
+    const { body } = await test.service.call('GET', '/connections', { key });
+    const [{ id: own } = { id: '' }] = (body as { connections: { id: string }[] }).connections;
+    for (const id of [own, 'cnobodyhasthisid000000000'])
+      await test.service.call('GET', `/messages?connectionId=${id}`, { key });
+    await test.service.call('GET', '/messages', { key });
+    const { entries } = await list('?path=/messages');
+    expect(entries.map((call: { connectionId?: string }) => call.connectionId)).toEqual([
+      undefined,
+      undefined,
+      own,
+    ]);
+  });
+
   it('are paged consistently while more arrive', async () => {
     const asked = ['/1', '/2', '/3', '/4', '/5'];
     for (const path of asked) await test.service.call('GET', path);
