@@ -37,6 +37,8 @@ afterAll(() => service.close());
 interface Options {
   /** It has no webhook. */
   readonly onlyPolls?: true;
+  /** How many further numbers it polls, each by itself. */
+  readonly others?: number;
   /** Nobody observes what it stores. */
   readonly unobserved?: true;
   /** The license of its number has ended. */
@@ -54,15 +56,15 @@ async function certify(mistakes: Mistakes, options: Options = {}): Promise<Repor
     kind: 'standalone',
     slots: 3,
   });
-  const phoneNumber = `4915700${String(number).padStart(4, '0')}`;
-  const { connection } = await sandbox<WithId<'connection'>>(
-    'POST',
-    `/workspaces/${workspace.id}/connections`,
-    {
-      provider: 'qr',
-      phoneNumber,
-    },
-  );
+  const pair = async (digit: number) => {
+    const phoneNumber = `491570${digit}${String(number).padStart(4, '0')}`;
+    const path = `/workspaces/${workspace.id}/connections`;
+    return await sandbox<WithId<'connection'>>('POST', path, { provider: 'qr', phoneNumber });
+  };
+  const { connection } = await pair(0);
+  const others: string[] = [];
+  for (let digit = 1; digit <= (options.others ?? 0); digit += 1)
+    others.push((await pair(digit)).connection.id);
   const host = `integration-${number}.example.com`;
   const app = await sandbox<{ clientId: string; clientSecret: string; webhookSecret: string | null }>(
     'POST',
@@ -72,7 +74,7 @@ async function certify(mistakes: Mistakes, options: Options = {}): Promise<Repor
   const tokens = await obtainTokens(info.authUrl, app);
   const integration = await startGalleryIntegration(
     { baseUrl: info.baseUrl, authUrl: info.authUrl, connectionId: connection.id, clock: time, app, tokens },
-    mistakes,
+    { ...mistakes, ...(others.length === 0 ? {} : { others }) },
   );
   await sandbox('PUT', `/hosts/${host}`, { target: integration.webhookTarget });
   const { key } = await sandbox<{ key: string }>('POST', `/workspaces/${workspace.id}/api-keys`, {});
@@ -157,6 +159,24 @@ describe('a correct integration', () => {
     async () => {
       const { results } = await certify({ detailMs: 7_000 }, { only: ['pair.'] });
       expect(results.map(({ id, result }) => `${id} ${result}`)).toEqual(['pair.polls pass']);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'may poll each of its numbers by itself, each every 30 to 60 s',
+    async () => {
+      const only = ['poll.often', 'poll.sparing'];
+      const { results } = await certify({}, { others: 2, only });
+      expect(results.map(({ id, result }) => `${id} ${result}`)).toEqual([
+        'poll.often pass',
+        'poll.sparing pass',
+      ]);
+      const rare = await certify({ pollMs: 96_000 }, { others: 2, only });
+      expect(rare.results.map(({ id, result }) => `${id} ${result}`)).toEqual([
+        'poll.often fail',
+        'poll.sparing pass',
+      ]);
     },
     SLOW_MS,
   );

@@ -25,6 +25,8 @@ interface Item {
 export interface Mistakes {
   /** Time between two polls in milliseconds; null for none. */
   readonly pollMs?: number | null;
+  /** Other connections that it polls, each by itself and between those of the others; no mistake. */
+  readonly others?: readonly string[];
   /** How many pages of the list it reads. */
   readonly pages?: number;
   /** How it stores what a poll or an event reports. */
@@ -236,6 +238,15 @@ export async function startGalleryIntegration(
     await pollPairing(io, end - clock.elapsed());
   }
 
+  /** Polls other connections, each as often as its own. */
+  async function pollOthers(every: number, ids: readonly string[]): Promise<void> {
+    for (let turn = 0; ; turn += 1) {
+      await rest(every / (ids.length + 1));
+      const id = ids[turn % (ids.length + 1)];
+      if (id !== undefined) await call('GET', `/messages?limit=1&connectionId=${id}`);
+    }
+  }
+
   async function readDetailAlways(every: number): Promise<void> {
     for (;;) {
       await call('GET', `/connections/${connectionId}`).catch(() => undefined);
@@ -283,7 +294,8 @@ export async function startGalleryIntegration(
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   if (pollMs !== null) inBackground(() => pollAlways(pollMs));
-  const { detailMs } = mistakes;
+  const { detailMs, others } = mistakes;
+  if (pollMs !== null && others !== undefined) inBackground(() => pollOthers(pollMs, others));
   if (detailMs !== undefined) inBackground(() => readDetailAlways(detailMs));
 
   return {
