@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import { judgeHealth } from '../connections/judge-health.ts';
+import { judgedHealth } from '../connections/judge-health.ts';
 import { storeCustomer } from '../db/connection-rows.ts';
 import { connections, messages } from '../db/schema.ts';
 import { notFound } from './api-error.ts';
@@ -28,13 +28,14 @@ function selectConnections(db: Queryable) {
   return orm(db)
     .select({
       id: connections.connectionId,
+      health: judgedHealth(connections),
       ...shownColumns(connections, connectorConnection),
       lastContactAt: sql<number | null>`greatest(${newest('incoming')}, ${newest('outgoing')})`,
     })
     .from(connections);
 }
 
-/** `GET /v1/connections`, by id. Deleted connections are omitted, although messages still refer to them. */
+/** `GET /v1/connections`, by id. Deleted connections are omitted unless asked for, although messages still refer to them. */
 export function listConnections(database: Database): Operation<'listConnections'> {
   return async ({ query }) => {
     const [after] = decodeCursor(CONNECTION_KEY, query.cursor) ?? [null];
@@ -42,7 +43,7 @@ export function listConnections(database: Database): Operation<'listConnections'
     const rows = await selectConnections(database)
       .where(
         and(
-          isNull(deletedAt),
+          query.health === undefined ? isNull(deletedAt) : eq(judgedHealth(connections), query.health),
           after === null ? undefined : gt(connectionId, after),
           query.accountId === undefined ? undefined : eq(accountId, query.accountId),
         ),
@@ -87,7 +88,6 @@ async function readConnection(database: Database, id: string): Promise<Connector
 function present(row: Awaited<ReturnType<typeof selectConnections>>[number]): ConnectorConnection {
   return {
     ...row,
-    health: judgeHealth(row),
     licenseExpires: toIsoOrNull(row.licenseExpires),
     lastContactAt: toIsoOrNull(row.lastContactAt),
     deletedAt: toIsoOrNull(row.deletedAt),

@@ -51,7 +51,7 @@ export function listOutbound(database: Queryable): Operation<'listOutbound'> {
 
 /** Conditions that the query does not use are left out: no index serves an optional condition. */
 async function readPage(db: Queryable, query: ListOutboundQuery) {
-  const { state, connectionId, accountId, limit } = query;
+  const { state, connectionId, accountId, to, limit } = query;
   const { createdAt, id } = outbound;
   const [at, ofId] = decodeCursor(OUTBOUND_KEY, query.cursor) ?? [];
   return await orm(db)
@@ -62,6 +62,7 @@ async function readPage(db: Queryable, query: ListOutboundQuery) {
         state === undefined ? undefined : eq(outbound.state, state),
         connectionId === undefined ? undefined : eq(outbound.connectionId, connectionId),
         accountId === undefined ? undefined : eq(outbound.accountId, accountId),
+        to === undefined ? undefined : isAnyOf(outbound.recipient, addressesOf(to)),
         at === undefined ? undefined : sql`(${createdAt}, ${id}) < (${at}, ${ofId})`,
       ),
     )

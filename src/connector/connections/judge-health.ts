@@ -1,25 +1,21 @@
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { ConnectionHealth } from '../../contract/connector/connections.ts';
 
-/** The fields that determine the health of a connection. */
-export interface HealthFacts {
-  readonly visible: boolean;
-  /** Epoch ms. */
-  readonly deletedAt: number | null;
-  readonly licenseValid: boolean | null;
-  readonly status: string | null;
-  readonly needsReconnect: boolean | null;
-}
+type Fact = 'deletedAt' | 'visible' | 'licenseValid' | 'status' | 'needsReconnect';
 
 /**
- * The state of a connection in one word, for a dashboard. Licenses are judged by the service's own fields,
- * never by a date and our clock.
+ * SQL: the state of a connection in one word, for a dashboard. Licenses are judged by the service's own fields,
+ * never by a date and our clock. The flag decides over the status: [events.disconnected.drives]
  */
-export function judgeHealth(facts: HealthFacts): ConnectionHealth {
-  if (facts.deletedAt !== null) return 'deleted';
-  if (!facts.visible) return 'hidden';
-  if (facts.licenseValid === false) return 'unlicensed';
-  if (facts.status === 'connecting') return 'connecting';
-  if (facts.needsReconnect === true) return 'needs_reconnect'; // [events.disconnected.drives]
-  if (facts.status === 'open' || facts.status === 'connected') return 'working';
-  return facts.status === 'disconnected' ? 'disconnected' : 'unknown';
+export function judgedHealth(of: Readonly<Record<Fact, SQLWrapper>>): SQL<ConnectionHealth> {
+  const { deletedAt, visible, licenseValid, status, needsReconnect } = of;
+  return sql`case
+    when ${deletedAt} is not null then 'deleted'
+    when not ${visible} then 'hidden'
+    when ${licenseValid} is false then 'unlicensed'
+    when ${status} = 'connecting' then 'connecting'
+    when ${needsReconnect} then 'needs_reconnect'
+    when ${status} in ('open', 'connected') then 'working'
+    when ${status} = 'disconnected' then 'disconnected'
+    else 'unknown' end`;
 }

@@ -1,9 +1,10 @@
 import { and, count, desc, eq, gt, gte, isNotNull, isNull, lte, max, min, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import type { ConnectionHealth } from '../../contract/connector/connections.ts';
 import type { ConsumerKind, ConsumerState } from '../../contract/connector/consumers.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import type { HealthFacts } from '../connections/judge-health.ts';
+import { judgedHealth } from '../connections/judge-health.ts';
 import { PARTITIONS } from '../consumers/partition-of.ts';
 import { c } from '../db/newest-messages.ts';
 import { IS_UNFINISHED } from '../db/outbox-tables.ts';
@@ -250,28 +251,20 @@ function noticeAt(now: number): SQL<LicenseNotice | null> {
 }
 
 /** A number of connections of an account with the same health and the same end of their licenses. */
-export interface ConnectionCount extends HealthFacts {
+export interface ConnectionCount {
   readonly accountId: string;
+  readonly health: ConnectionHealth;
   readonly notice: LicenseNotice | null;
   readonly count: number;
 }
 
 export async function countConnections(db: Queryable, now: number): Promise<ConnectionCount[]> {
-  const { accountId, visible, deletedAt, licenseValid, status, needsReconnect } = c;
-  const alike = {
-    accountId,
-    visible,
-    deletedAt,
-    licenseValid,
-    status,
-    needsReconnect,
-    notice: noticeAt(now),
-  };
+  const { accountId } = c;
   return await orm(db)
-    .select({ ...alike, count: count() })
+    .select({ accountId, health: judgedHealth(c), notice: noticeAt(now), count: count() })
     .from(c)
     .leftJoin(coverage, eq(coverage.accountId, accountId))
-    .groupBy(sql`1, 2, 3, 4, 5, 6, 7`);
+    .groupBy(sql`1, 2, 3`);
 }
 
 const MAX_NUMBERS = 1_000;

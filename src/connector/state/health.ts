@@ -1,5 +1,4 @@
 import { CONNECTION_HEALTH } from '../../contract/connector/connections.ts';
-import { judgeHealth } from '../connections/judge-health.ts';
 import type { Facts } from './facts.ts';
 import { oldestWaitMs } from './figures.ts';
 import {
@@ -279,7 +278,7 @@ export const HEALTH: readonly Figure[] = [
     metric: 'connector_connections',
     help: 'Connections of the account, by health.',
     labels: ['account', 'health'],
-    read: ofConnections('health', CONNECTION_HEALTH, judgeHealth),
+    read: ofConnections('health', CONNECTION_HEALTH, ({ health }) => health),
   },
   {
     metric: 'connector_licenses_ending',

@@ -21,7 +21,7 @@ export const CONNECTION_ENDPOINTS = {
     right: 'read',
     summary: 'Lists the mirrored connections.',
     description:
-      'Ordered by id. Connections that the service hides (`visible` false) are included; deleted ones are not.',
+      'Ordered by id. Connections that the service hides (`visible` false) are included; deleted ones only with `health=deleted`.',
     query: connections.listConnectorConnectionsQuery,
     answers: [{ status: 200, description: 'A page.', schema: connections.connectorConnectionList }],
     errors: [...API_ERRORS, 'invalid_request'],

@@ -94,6 +94,11 @@ export type ConnectorConnection = z.infer<typeof connectorConnection>;
 /** Query of `GET /v1/connections`. */
 export const listConnectorConnectionsQuery = z.strictObject({
   accountId: ofAccount,
+  health: connectionHealth
+    .optional()
+    .describe(
+      `Only connections in this state: ${CONNECTION_HEALTH.map((health) => `\`${health}\``).join(', ')}. If absent, all but \`deleted\` ones.`,
+    ),
   ...pageQuery,
 });
 export type ListConnectorConnectionsQuery = z.infer<typeof listConnectorConnectionsQuery>;

@@ -67,6 +67,11 @@ export const listOutboundQuery = z.strictObject({
       `Only sends in this state: ${OUTBOUND_STATES.map((state) => `\`${state}\``).join(', ')}. If absent, sends in all states.`,
     ),
   connectionId: ofConnection,
+  to: z
+    .string()
+    .regex(/^[^\0]{1,64}$/, 'must be the number of a recipient')
+    .optional()
+    .describe('Only sends to this number, in any spelling, also with `+`, spaces and signs.'),
   ...pageQuery,
 });
 export type ListOutboundQuery = z.infer<typeof listOutboundQuery>;

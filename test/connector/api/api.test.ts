@@ -225,6 +225,44 @@ describe('connections', () => {
     expect(second).toMatchObject({ connections: [{ id: 'c2', health: 'needs_reconnect' }], hasMore: false });
   });
 
+  it('are found by health, for which the first reason that applies counts', async () => {
+    onTestFinished(async () => {
+      await world.database.query("delete from connector.connections where account_id = 'judged'");
+    });
+    await world.database.query(
+      `insert into connector.connections (account_id, updated_at, connection_id, deleted_at, visible, license_valid,
+         status, needs_reconnect)
+       select 'judged', 0, * from (values
+         ('deleted', 1, false, false, 'connecting', true),
+         ('hidden', null, false, false, 'connecting', true),
+         ('unlicensed', null, true, false, 'connecting', true),
+         ('connecting', null, true, true, 'connecting', true),
+         ('needs_reconnect', null, true, null, 'open', true),
+         ('working', null, true, null, 'connected', null),
+         ('disconnected', null, true, true, 'disconnected', false),
+         ('unknown', null, true, true, 'paused', false),
+         ('no status', null, true, true, null, null)) as v`,
+    );
+    const found = async (query: string): Promise<string[]> => {
+      const { body } = await get(`/v1/connections?accountId=judged${query}`);
+      return connectorConnectionList.parse(body).connections.map(({ id, health }) => `${id}: ${health}`);
+    };
+    expect(await found('')).toEqual([
+      'connecting: connecting',
+      'disconnected: disconnected',
+      'hidden: hidden',
+      'needs_reconnect: needs_reconnect',
+      'no status: unknown',
+      'unknown: unknown',
+      'unlicensed: unlicensed',
+      'working: working',
+    ]);
+    expect(await found('&health=unknown')).toEqual(['no status: unknown', 'unknown: unknown']);
+    expect(await found('&health=unlicensed')).toEqual(['unlicensed: unlicensed']);
+    expect(await found('&health=deleted')).toEqual(['deleted: deleted']);
+    expect((await get('/v1/connections?health=open')).status).toBe(400);
+  });
+
   it(
     'have a customer, which is shown in messages and in the feed',
     proves('service.id.customer-map'),

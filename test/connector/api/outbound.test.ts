@@ -132,6 +132,19 @@ describe('an operator', () => {
     expect((await received()).filter(({ text }) => text === 'again')).toHaveLength(1);
   });
 
+  it('can list the sends to a number, in any spelling', async () => {
+    const ids = [await queue({ text: 'to him' }), await queue({ to: '5511987654321', text: 'to her' })];
+    const found = async (to: string) => {
+      const path = `/v1/outbound?connectionId=${connectionId}&to=${encodeURIComponent(to)}`;
+      return (await connector<{ outbound: Outbound[] }>('GET', path)).outbound.map(({ id }) => id);
+    };
+    expect(await found(PHONE)).toEqual([ids[0]]);
+    // Without the ninth digit, it is the same number of Brazil.
+    expect(await found('+55 11 8765-4321')).toEqual([ids[1]]);
+    expect(await found('447700900202')).toEqual([]);
+    await expect(found('')).rejects.toThrow(/400/);
+  });
+
   it('can list sends newest first in pages, by state and connection', async () => {
     await refuseSends(422, 'recipient_not_on_whatsapp');
     const ids: string[] = [];

@@ -29,12 +29,10 @@ const CONSUMER = {
   parked: 0,
   deadLetters: 0,
 };
-const CONNECTIONS = {
-  ...{ accountId: 'a1', visible: true, deletedAt: null, licenseValid: true, status: 'open' },
-  ...{ needsReconnect: false, notice: null, count: 3 },
-};
+const CONNECTIONS = { accountId: 'a1', health: 'working', notice: null, count: 3 };
 const NUMBER = {
   ...CONNECTIONS,
+  ...{ visible: true, licenseValid: true, needsReconnect: false },
   connectionId: 'c1',
   label: 'Desk',
   licenseStatus: 'active',
@@ -267,8 +265,8 @@ it('is measured in seconds and counts, for each account and consumer', async () 
     connections: [
       CONNECTIONS,
       { ...CONNECTIONS, notice: 'ends_soon', count: 2 },
-      { ...CONNECTIONS, visible: false, count: 1 },
-      { ...CONNECTIONS, accountId: 'a2', notice: 'end_passed', needsReconnect: true, count: 8 },
+      { ...CONNECTIONS, health: 'hidden', count: 1 },
+      { ...CONNECTIONS, accountId: 'a2', notice: 'end_passed', health: 'needs_reconnect', count: 8 },
     ],
     quotas: [
       QUOTA,
