@@ -141,11 +141,10 @@ describe('the concerns of a connector', () => {
   });
 
   it('name the numbers that must be paired again', () => {
-    const connections = [
-      { id: 'c1', label: 'Front desk', phoneNumber: '447700900101', health: 'needs_reconnect' },
-      { id: 'c2', label: null, phoneNumber: null, health: 'working' },
-    ];
-    expect(connectorConcerns({ connections } as never)).toEqual([
+    const connections = [{ id: 'c1', label: 'Front desk', phoneNumber: '447700900101' }];
+    const [more] = connectorConcerns({ broken: { connections, hasMore: true } } as never);
+    expect(more?.title).toBe('1 or more numbers must be paired again');
+    expect(connectorConcerns({ broken: { connections, hasMore: false } } as never)).toEqual([
       {
         tone: 'bad',
         title: '1 number must be paired again',

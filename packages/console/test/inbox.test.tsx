@@ -25,7 +25,11 @@ const said = (id: string, seconds: number, changed: Partial<ConnectorMessage> = 
 /** The world of a conversation with a contact, newest message first. */
 const world = (messages: readonly ConnectorMessage[], sends: readonly Outbound[] = []): Answers => ({
   'GET /connector/v1/messages': pageOf('messages', messages),
-  'GET /connector/v1/outbound': pageOf('outbound', sends),
+  'GET /connector/v1/outbound': ({ query }: Sent) =>
+    pageOf(
+      'outbound',
+      sends.filter(({ to }) => to === query['to']),
+    ),
   'GET /connector/v1/connections': pageOf('connections', [KNOWN_DESK]),
 });
 const CHAT = '/inbox/c1~447700900201';

@@ -514,7 +514,8 @@ describe('numbers that must be paired again', () => {
   });
   const answers: Answers = {
     'GET /connector/v1/sync': SYNC,
-    'GET /connector/v1/connections': pageOf('connections', [broken]),
+    'GET /connector/v1/connections': ({ query }: Sent) =>
+      pageOf('connections', query['health'] === 'needs_reconnect' ? [broken] : []),
     'POST /connector/v1/connections/{id}/restart': { ok: true, recreated: false },
   };
   /** The streams that the page opened. */

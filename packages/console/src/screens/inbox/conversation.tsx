@@ -165,7 +165,7 @@ export function OpenConversation({ id }: { readonly id: string }) {
     },
   });
   const [sends] = useLiveList<Outbound>({
-    key: `sends ${connectionId}`,
+    key: `sends ${id}`,
     name: 'connector',
     isWhole: true,
     idOf: (row) => row.id,
@@ -176,7 +176,7 @@ export function OpenConversation({ id }: { readonly id: string }) {
         ? event.change.data
         : undefined,
     read: async (cursor) => {
-      const query = { connectionId, cursor, limit: '50' };
+      const query = { connectionId, to: peer ?? undefined, cursor, limit: '1000' };
       const { outbound, nextCursor } = await connector('GET', '/v1/outbound', { query });
       return { entries: outbound, nextCursor: nextCursor ?? undefined };
     },

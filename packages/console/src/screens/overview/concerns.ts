@@ -1,5 +1,8 @@
 import type { ConnectorAccount } from '../../../../../src/contract/connector/accounts.ts';
-import type { ConnectorConnection } from '../../../../../src/contract/connector/connections.ts';
+import type {
+  ConnectorConnection,
+  ConnectorConnectionList,
+} from '../../../../../src/contract/connector/connections.ts';
 import type { SyncStatus } from '../../../../../src/contract/connector/sync.ts';
 import type { RegisteredWebhook } from '../../../../../src/contract/sandbox/deliveries.ts';
 import type { Faults } from '../../../../../src/contract/sandbox/faults.ts';
@@ -151,16 +154,17 @@ export function connectorConcerns(connector: {
   readonly accounts?: readonly ConnectorAccount[];
   readonly sync?: SyncStatus | undefined;
   readonly deadLetters?: { readonly count: number; readonly hasMore: boolean };
-  readonly connections?: readonly ConnectorConnection[];
+  /** The connections that must be paired again. */
+  readonly broken?: Pick<ConnectorConnectionList, 'connections' | 'hasMore'> | undefined;
 }): Concern[] {
-  const { accounts = [], sync, deadLetters, connections = [] } = connector;
-  const broken = connections.filter(({ health }) => health === 'needs_reconnect');
+  const { accounts = [], sync, deadLetters, broken } = connector;
+  const toPair = broken?.connections ?? [];
   const { count, hasMore } = deadLetters ?? { count: 0, hasMore: false };
   const concerns: (Concern | false)[] = [
-    broken.length > 0 && {
+    toPair.length > 0 && {
       tone: 'bad',
-      title: `${showCount(broken.length, 'number')} must be paired again`,
-      hint: `${namesOf({ entries: broken })}. Restart it and show its owner the QR code.`,
+      title: `${broken?.hasMore ? `${toPair.length} or more numbers` : showCount(toPair.length, 'number')} must be paired again`,
+      hint: `${namesOf({ entries: toPair })}. Restart it and show its owner the QR code.`,
       to: '/sync',
       hash: 'pair-again',
     },

@@ -30,12 +30,13 @@ async function readConnector() {
   const [{ accounts }, letters, mirrored] = await Promise.all([
     connector('GET', '/v1/accounts', { query }),
     connector('GET', '/v1/dead-letters', { query: { limit: '100' } }),
-    isAlone ? connector('GET', '/v1/connections', { query }) : { connections: [] },
+    isAlone
+      ? connector('GET', '/v1/connections', { query: { ...query, health: 'needs_reconnect' } })
+      : undefined,
   ]);
-  const { connections } = mirrored;
   return {
     accounts,
-    connections,
+    broken: mirrored,
     deadLetters: { count: letters.deadLetters.length, hasMore: letters.hasMore },
   };
 }

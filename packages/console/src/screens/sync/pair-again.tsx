@@ -2,8 +2,9 @@ import { useEffect, useState } from 'react';
 import type { ConnectorConnection } from '../../../../../src/contract/connector/connections.ts';
 import type { PairingEvent } from '../../../../../src/contract/connector/pairing.ts';
 import { connector } from '../../data/client.ts';
-import { nameOf, useConnections } from '../../data/connections.ts';
+import { nameOf } from '../../data/connections.ts';
 import { mode } from '../../data/live.ts';
+import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { NamedSection } from '../../ui/named.tsx';
@@ -13,7 +14,12 @@ import { Failure } from '../../ui/states.tsx';
 export function PairAgain() {
   // One at a time: its stream takes one of the six connections that a browser has to a server.
   const [shown, show] = useState<string>();
-  const broken = [...useConnections().values()].filter(({ health }) => health === 'needs_reconnect');
+  const { data } = useRead({
+    queryKey: ['connector', 'connections', 'broken'],
+    queryFn: () =>
+      connector('GET', '/v1/connections', { query: { health: 'needs_reconnect', limit: '1000' } }),
+  });
+  const broken = data?.connections ?? [];
   if (broken.length === 0) return null;
   return (
     <NamedSection id="pair-again" label="Numbers to pair">
@@ -28,6 +34,7 @@ export function PairAgain() {
           />
         ))}
       </ul>
+      {data?.hasMore === true ? <p className="faint">The first {broken.length} are listed.</p> : null}
     </NamedSection>
   );
 }
