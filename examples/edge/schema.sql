@@ -10,3 +10,8 @@ CREATE TABLE IF NOT EXISTS messages (
   status text,
   status_rank integer NOT NULL DEFAULT 0
 );
+-- Events of messages that lack a field, or have it in another type: their bytes in base64.
+CREATE TABLE IF NOT EXISTS unread_events (
+  digest text PRIMARY KEY,
+  body text NOT NULL
+);
