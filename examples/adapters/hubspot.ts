@@ -125,7 +125,9 @@ async function look(inputs: readonly Input[]): Promise<void> {
       inputs.filter(({ ours }) => created.find('communication', ours) === null),
       page.results,
     );
-    after = page.paging?.next?.after;
+    const next = page.paging?.next?.after;
+    if (next !== undefined && next === after) throw new Error(`HubSpot repeats the page after ${next}`);
+    after = next;
   } while (after !== undefined);
 }
 

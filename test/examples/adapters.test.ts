@@ -243,6 +243,21 @@ describe('hubspot.ts', () => {
     expect(communications).toHaveLength(4);
   });
 
+  it('ends a search whose pages name no later page, and creates nothing without it', async () => {
+    const page = { total: 1, results: [], paging: { next: { after: '1' } } };
+    const SEARCH = 'POST /crm/v3/objects/communications/search';
+    trouble = { call: CREATE, answer: null, isDone: true };
+    const all = messages('1');
+    expect(await sink.call(all)).toMatchObject({ kind: 'failed' });
+    answerOf = (one) => (one.call === SEARCH ? [200, page] : answer(one));
+    expect(await sink.call({ ...all, attempt: 2 })).toMatchObject({
+      kind: 'failed',
+      error: { code: 'http_500' },
+    });
+    expect(asked.filter(({ call }) => call === SEARCH)).toHaveLength(2);
+    expect(communications).toHaveLength(1);
+  });
+
   it('has the connector wait as long as HubSpot asks for', async () => {
     const limited = { status: 'error', message: 'You have reached your ten_secondly_rolling limit.' };
     trouble = { call: CREATE, answer: [429, limited, { 'retry-after': '7' }], isDone: false };
