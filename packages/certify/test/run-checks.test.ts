@@ -232,6 +232,14 @@ describe('the client', () => {
     expect(journal.exchanges.map(({ status }) => status)).toEqual([429, 429, 201]);
   });
 
+  it('waits until the date that a rate limit names', async () => {
+    const headers = { date: 'Thu, 01 Jan 2026 00:00:00 GMT', 'retry-after': 'Thu, 01 Jan 2026 00:01:30 GMT' };
+    answers.push({ status: 429, headers }, { status: 201 });
+    const { client, waits } = makeClient();
+    expect((await client.request('GET', '/')).status).toBe(201);
+    expect(waits.filter((ms) => ms > 1_000)).toEqual([90_000]);
+  });
+
   it('gives up if a rate limit demands too long a wait', async () => {
     answers.push({ status: 429, headers: { 'retry-after': '900' } });
     await expect(makeClient().client.request('GET', '/')).rejects.toThrow(Skip);

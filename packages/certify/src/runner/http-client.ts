@@ -1,3 +1,4 @@
+import { readRetryAfter } from '../../../../src/patterns/send-policy.ts';
 import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { Skip } from './check.ts';
 import { type Exchange, parseJson } from './exchange.ts';
@@ -82,7 +83,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       for (let waits = 0; ; waits++) {
         const exchange = await once(method, path, request);
         if (exchange.status !== 429 || request.takeRateLimit === true) return exchange;
-        const ms = waitFor(exchange);
+        const ms = readRetryAfter(exchange.headers, clock.now()) ?? WAIT_WITHOUT_HINT_MS;
         if (waits === MAX_WAITS || ms > LONGEST_WAIT_MS) throw new Skip('the service is rate limiting');
         const probe = journal.current();
         probe.note(`waited ${Math.ceil(ms / 1000)} s, as requested by the rate limit`);
@@ -111,11 +112,6 @@ function unanswered(error: unknown): NoAnswer {
   const { message, cause } = error instanceof Error ? error : new Error(String(error));
   const why = cause instanceof Error ? cause.message || String((cause as { code?: unknown }).code) : message;
   return new NoAnswer(`no response: ${why}`, { cause: error });
-}
-
-function waitFor(exchange: Exchange): number {
-  const asked = exchange.headers.get('retry-after') ?? '';
-  return /^\d{1,6}$/.test(asked) ? Number(asked) * 1000 : WAIT_WITHOUT_HINT_MS;
 }
 
 /** Returns a function that resolves no earlier than `gapMs` after its previous call resolved. */

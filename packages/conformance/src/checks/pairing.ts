@@ -1,3 +1,4 @@
+import { readRetryAfter } from '../../../../src/patterns/send-policy.ts';
 import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import { connectionOf, liveConnection } from '../fixtures/connections.ts';
@@ -193,13 +194,14 @@ export const pairingChecks = inSection({ section: SECTION, needs: PAIRING }, [
   },
   {
     id: 'pairing.cap.retry-after',
-    rule: 'The 429 of the cap has Retry-After in seconds, at most 15 minutes.',
+    rule: 'The 429 of the cap has Retry-After, at most 15 minutes ahead.',
     async run(context) {
       const last = (await askManyCodes(context)).at(-1);
       if (last?.status !== 429) throw new Skip('the cap was not reached');
-      const seconds = last.headers.get('retry-after') ?? 'no such header';
-      if (!/^\d+$/.test(seconds) || Number(seconds) < 1 || Number(seconds) > 900) {
-        throw new Violation('Retry-After from 1 to 900', seconds, last);
+      const ms = readRetryAfter(last.headers, context.clock.now());
+      if (ms === null || ms < 1 || ms > 900_000) {
+        const found = last.headers.get('retry-after') ?? 'no such header';
+        throw new Violation('Retry-After from 1 to 900, or a date as far ahead', found, last);
       }
     },
   },
