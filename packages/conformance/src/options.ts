@@ -145,7 +145,10 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
     barredApiKey: word('barred-api-key'),
     portalApiKey: word('portal-api-key'),
     lapsedConnectionId: word('lapsed-connection'),
-    legacyBaseUrl: readUrl('legacy-base-url', word('legacy-base-url'), ['http:', 'https:']),
+    legacyBaseUrl: readUrl('legacy-base-url', word('legacy-base-url'), ['http:', 'https:'])?.replace(
+      /\/+$/,
+      '',
+    ),
     connectionId: word('connection'),
     recipient: readDigits('recipient', word('recipient')),
     absentRecipient: readDigits('absent-recipient', word('absent-recipient')),
@@ -167,7 +170,7 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
   return {
     inputs: {
       ...inputs,
-      baseUrl: baseUrl ?? '',
+      baseUrl: baseUrl?.replace(/\/+$/, '') ?? '',
       apiKey: needed('api-key', env['SERVICE_API_KEY']),
       profile,
     },
@@ -191,7 +194,7 @@ function readUrl(name: string, value: string | undefined, protocols: readonly st
   if (url === undefined || !protocols.includes(url.protocol) || url.username !== '' || url.password !== '') {
     throw new UsageError(`--${name} must be an address that starts with ${protocols.join('// or ')}//.`);
   }
-  return value.replace(/\/+$/, '');
+  return value;
 }
 
 /** An app is given as a whole, with the address of its service. */

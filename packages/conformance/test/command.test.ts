@@ -150,6 +150,20 @@ describe('npm run conformance', () => {
     expect(() => readConformanceOptions({}, {})).toThrow('--base-url is required');
   });
 
+  it('keeps the slash at the end of addresses that a service repeats', () => {
+    const { inputs } = readConformanceOptions(
+      {
+        'base-url': 'https://x.example/api/v1',
+        'api-key': KEY,
+        'auth-url': 'https://auth.example/',
+        'webhook-url': 'https://h.example/in/',
+        'webhook-listen': '8080',
+      },
+      {},
+    );
+    expect(inputs).toMatchObject({ authUrl: 'https://auth.example/', webhookUrl: 'https://h.example/in/' });
+  });
+
   it('also reads address and key from the environment', () => {
     const env = { SERVICE_BASE_URL: 'https://x.example/api/v1/', SERVICE_API_KEY: KEY };
     expect(

@@ -72,7 +72,8 @@ export function createContext(options: ContextOptions): ServiceContext {
   const isRest = (baseUrl: string): boolean => [inputs.baseUrl, inputs.legacyBaseUrl].includes(baseUrl);
   const clientFor = ({ baseUrl = inputs.baseUrl, ...credential }: Credential): HttpClient =>
     createHttpClient({
-      baseUrl,
+      // An issuer or a tool server may end in a slash, and paths start with one.
+      baseUrl: baseUrl.replace(/\/+$/, ''),
       clock,
       journal: isRest(baseUrl) ? journal : besideRest,
       pace,
