@@ -66,6 +66,10 @@ function refusing(code: string, change: (answer: PassingAnswer) => void) {
   return (): Breakage => ({ answer: (answer) => void (answer.body?.error === code && change(answer)) });
 }
 
+const withoutPicture = succeeding('GET', DETAIL, ({ body }) => {
+  body.connection.qr = null;
+});
+
 /** Repeats the first value of a field forever. */
 function freezing(method: string, path: RegExp, field: string) {
   return (): Breakage => {
@@ -435,6 +439,37 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     what: 'a cap without Retry-After',
     found: 'pairing.cap.retry-after',
     breakage: refusing('rate_limited', ({ headers }) => void delete headers['retry-after']),
+  },
+  {
+    what: 'a cap that ends after an hour',
+    found: 'pairing.cap.retry-after',
+    breakage: refusing('rate_limited', ({ headers }) => {
+      headers['retry-after'] = new Date(Date.now() + 3_600_000).toUTCString();
+    }),
+  },
+  {
+    what: 'a restart without a picture',
+    found: 'restart.picture',
+    breakage: withoutPicture,
+  },
+  {
+    what: 'a restart after a logout without a picture',
+    found: 'logout.return',
+    breakage: withoutPicture,
+  },
+  {
+    what: 'a read message that fails',
+    found: 'send.status-rises',
+    breakage: () => {
+      let reads = 0;
+      return {
+        answer({ body }, request) {
+          if (!is(request, 'GET', PAGE)) return;
+          reads += 1;
+          for (const message of body.messages) message.status = reads === 1 ? 'read' : 'failed';
+        },
+      };
+    },
   },
   {
     what: 'a logout that deletes',

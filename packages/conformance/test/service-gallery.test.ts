@@ -47,6 +47,23 @@ afterAll(async () => {
 });
 
 describe('a service that does what the specification leaves open', () => {
+  it('may name the error of a challenge without quotes, and the end of a rate limit as a date', async () => {
+    const { report } = await gradeThrough(
+      graded,
+      {
+        answer({ status, headers, body }) {
+          const challenge = headers['www-authenticate'];
+          if (challenge !== undefined)
+            headers['www-authenticate'] = challenge.replace(/error="(\w+)"/, 'error=$1');
+          if (status !== 429 || body?.error !== 'rate_limited') return;
+          headers['retry-after'] = new Date(Date.now() + 600_000).toUTCString();
+        },
+      },
+      { only: ['scope.challenge', 'pairing.cap.retry-after'] },
+    );
+    expect(resultsOf(report)).toEqual(['scope.challenge pass', 'pairing.cap.retry-after pass']);
+  });
+
   it('may count requests with an invalid number towards the cap on pairing codes', async () => {
     const asked = new Map<string, number>();
     const limit = { status: 429, headers: { 'retry-after': '60' }, body: { error: 'rate_limited' } };

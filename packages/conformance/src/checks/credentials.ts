@@ -58,7 +58,7 @@ export const credentialChecks = inSection({ section: SECTION }, [
       const exchanges = await withoutCredential(context);
       demandEach(exchanges, 'code invalid_key', (exchange) => codeOf(exchange) === 'invalid_key');
       const wanted = 'WWW-Authenticate: Bearer error="invalid_token"';
-      const holds = (exchange: Exchange): boolean => /error="invalid_token"/.test(challengeOf(exchange));
+      const holds = (exchange: Exchange): boolean => /error="?invalid_token\b/.test(challengeOf(exchange));
       demandEach(exchanges, wanted, holds, challengeOf);
     },
   },

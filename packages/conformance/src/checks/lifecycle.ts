@@ -35,7 +35,7 @@ const deleted = (context: ServiceContext) =>
 
 async function demandPicture(context: ServiceContext): Promise<void> {
   const isAwaited = (connection: Readonly<Record<string, unknown>>): boolean =>
-    connection['status'] === 'connecting' && connection['qr'] !== undefined;
+    connection['status'] === 'connecting' && typeof connection['qr'] === 'string';
   const exchange = await pollDetail(context, await ownConnection(context), isAwaited);
   if (isAwaited(connectionOf(exchange))) return;
   const status = String(connectionOf(exchange)['status']);

@@ -69,7 +69,7 @@ export const scopeChecks = inSection({ section: 'Scopes' }, [
       if (request === undefined) throw new Skip('the narrow key has every scope', '--narrow-api-key');
       const exchange = await askNarrow(context, request);
       const challenge = exchange.headers.get('www-authenticate') ?? 'no such header';
-      if (!/^Bearer\b.*error="insufficient_scope"/i.test(challenge)) {
+      if (!/^Bearer\b.*error="?insufficient_scope\b/i.test(challenge)) {
         throw new Violation('WWW-Authenticate: Bearer error="insufficient_scope"', challenge, exchange);
       }
     },

@@ -192,10 +192,13 @@ export const sendChecks = inSection({ section: SECTION, ...SENDING }, [
     async run(context) {
       const id = messageIdOf((await sendText(context, 'its status')).exchange);
       const ladder = ['sent', 'delivered', 'read', 'failed'];
+      const last = ladder.indexOf('read');
       let highest = -1;
       for (let reads = 0; reads < 5; reads++) {
         const status = String((await findMessage(context, id))?.fields['status']);
         const rank = ladder.indexOf(status);
+        if (highest >= last && rank !== highest)
+          throw new Violation(`${ladder[highest]}, which is final`, status);
         if (rank < highest) throw new Violation(`${ladder[highest]} or higher`, status);
         highest = rank;
       }
