@@ -43,6 +43,15 @@ function* textsOf(value: unknown, at: Path = []): Generator<readonly [string, Pa
   }
 }
 
+/** Some servers accept what is no percent encoding, such as `100%`. */
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** Position of an entry, from 1, among those that are like it. */
 function place<Entry>(entries: readonly Entry[], entry: Entry, isLike: (other: Entry) => boolean): number {
   return entries.filter(isLike).indexOf(entry) + 1;
@@ -80,7 +89,7 @@ export class Namer {
 
   /** A path with names for its ids. */
   path(surface: Cause['surface'], path: string): string {
-    const decoded = path.split(/([/?&=])/).map((part) => this.#text(decodeURIComponent(part)));
+    const decoded = path.split(/([/?&=])/).map((part) => this.#text(decode(part)));
     // Separators stay; a name contains nothing that a path encodes.
     const named = decoded
       .map((part) => (/^[/?&=]$/.test(part) || part.startsWith('$') ? part : encodeURIComponent(part)))

@@ -30,6 +30,11 @@ describe('the names of a recording', () => {
     expect(namer.names).toEqual({});
   });
 
+  it('take a malformed percent encoding in a path as text', () => {
+    const namer = new Namer(EMPTY, 0, '');
+    expect(namer.path('sandbox', '/calls?text=100%&path=%2Fa')).toBe('/calls?text=100%25&path=%2Fa');
+  });
+
   it('do not stand for what a cause had sent before a response repeated it', () => {
     const namer = new Namer(EMPTY, 0, '');
     const body = { phoneNumber: '447700900177', label: 'Desk 2' };
