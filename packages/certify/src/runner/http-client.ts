@@ -1,4 +1,3 @@
-import { readRetryAfter } from '../../../../src/patterns/send-policy.ts';
 import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { Skip } from './check.ts';
 import { type Exchange, parseJson } from './exchange.ts';
@@ -112,6 +111,14 @@ function unanswered(error: unknown): NoAnswer {
   const { message, cause } = error instanceof Error ? error : new Error(String(error));
   const why = cause instanceof Error ? cause.message || String((cause as { code?: unknown }).code) : message;
   return new NoAnswer(`no response: ${why}`, { cause: error });
+}
+
+/** How long `Retry-After` asks to wait, in seconds or until a date; null if it is absent or malformed. */
+export function readRetryAfter(headers: Headers, now: number): number | null {
+  const asked = headers.get('retry-after') ?? '';
+  if (/^\d{1,6}$/.test(asked)) return Number(asked) * 1000;
+  const ms = Date.parse(asked) - Date.parse(headers.get('date') ?? new Date(now).toUTCString());
+  return /GMT$/.test(asked) && !Number.isNaN(ms) ? Math.max(0, ms) : null;
 }
 
 /** Returns a function that resolves no earlier than `gapMs` after its previous call resolved. */

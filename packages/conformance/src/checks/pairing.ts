@@ -1,6 +1,6 @@
-import { readRetryAfter } from '../../../../src/patterns/send-policy.ts';
 import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
+import { readRetryAfter } from '../../../certify/src/runner/http-client.ts';
 import { connectionOf, liveConnection } from '../fixtures/connections.ts';
 import {
   idOf,
