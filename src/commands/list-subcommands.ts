@@ -1,4 +1,3 @@
-import { count } from '../connector/state/wording.ts';
 import type { CommandDefinition, CommandOptions } from './command-line.ts';
 import { type Given, readText, type Subcommand, table } from './subcommand.ts';
 
@@ -52,6 +51,8 @@ function list<Entry>(lists: {
 
 /** A delay of a contact. */
 const after = (ms: number | null): string => (ms === null ? 'never' : `after ${ms} ms`);
+
+const describeKeys = (count: number): string => `${count} API ${count === 1 ? 'key' : 'keys'}`;
 
 /** The subcommands of `sandbox` that list something, by name. */
 export const LISTS = {
@@ -139,7 +140,7 @@ export const LISTS = {
       id,
       kind,
       `${slots.used} of ${slots.total} slots used`,
-      count(apiKeys.filter(({ revokedAt }) => revokedAt === null).length, 'API key'),
+      describeKeys(apiKeys.filter(({ revokedAt }) => revokedAt === null).length),
     ],
     none: 'no workspaces',
   }),

@@ -44,7 +44,7 @@ describe('the settings that the doctor reads', () => {
       verdict: 'ok',
     });
     // The inbox is kept no longer than the messages.
-    expect(read({ ...GOOD, MESSAGE_RETENTION_DAYS: '3' }).settings.inboxRetentionDays).toBe(3);
+    expect(read({ ...GOOD, MESSAGE_RETENTION_DAYS: '7' }).settings.inboxRetentionDays).toBe(7);
   });
 
   it('are reported by name if they are invalid, and the others are read', () => {
