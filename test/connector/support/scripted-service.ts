@@ -33,7 +33,7 @@ export interface ServiceRequest {
   readonly body: string;
 }
 
-interface Answer {
+export interface Answer {
   readonly status: number;
   readonly body: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -67,6 +67,8 @@ export class ScriptedService {
   onRequest: (request: ServiceRequest) => void | Promise<void> = () => undefined;
   /** Asked for each request; a fault takes the place of the answer. */
   fault: (request: ServiceRequest) => Fault | undefined = () => undefined;
+  /** Changes the usual answers. */
+  change: (request: ServiceRequest, answer: Answer) => Answer = (_, answer) => answer;
   #secrets = 0;
   #generation = 0;
   #nextId = 0;
@@ -143,7 +145,7 @@ export class ScriptedService {
     const fault = this.fault(parsed);
     if (fault === 'hang') return;
     if (fault === 'reset') return void request.socket.resetAndDestroy();
-    const answer = fault ?? this.#answer(parsed, request.headers.authorization, body);
+    const answer = fault ?? this.change(parsed, this.#answer(parsed, request.headers.authorization, body));
     response.sendDate = false;
     if (this.date !== null) response.setHeader('date', new Date(this.date).toUTCString());
     response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
