@@ -44,7 +44,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
   },
   {
     heading: 'Event',
-    width: 'minmax(92px, 156px)',
+    width: 'minmax(92px, 168px)',
     cell: ({ event, copyOf }) => (
       <span className="mono">
         {event}
