@@ -3,6 +3,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { type CommandOptions, UsageError } from '../../../src/commands/command-line.ts';
+import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { readEnvironment } from '../../../src/runtime/config/read-environment.ts';
 import type { Environment } from '../../../src/runtime/config/read-settings.ts';
@@ -14,6 +15,8 @@ import { PROFILES, type Profile } from './receiver/profile.ts';
 import { isLoopback, type Tier } from './receiver/receiver-check.ts';
 import { quote, runReceiverSuite, selectChecks } from './receiver/run-receiver-suite.ts';
 import type { Report } from './report/report.ts';
+import { Skip } from './runner/check.ts';
+import { startDeadline } from './runner/deadline.ts';
 import { createObserver, type Observer } from './runner/observer.ts';
 import type { SuiteRun } from './suite/run-suite.ts';
 import { listOf } from './suite/suite-output.ts';
@@ -28,10 +31,37 @@ function readTiers(options: CommandOptions, observed: boolean): readonly Tier[] 
   return TIERS.filter((tier) => given.includes(tier));
 }
 
+/** How long an address or command of an option may take, and a receiver that is asked for consent. */
+const LIMIT_MS = 60_000;
+const CONSENT_MS = 10_000;
+
+/** @throws Skip that names the option, if what it names fails or takes too long: no fault of what is judged */
+async function within<Result>(
+  what: string,
+  clock: Clock,
+  run: (signal: AbortSignal) => Promise<Result>,
+  ms = LIMIT_MS,
+): Promise<Result> {
+  const late = new AbortController();
+  const deadline = startDeadline(clock, ms, () => late.abort());
+  return await run(late.signal)
+    .catch((error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Skip(
+        late.signal.aborted ? `${what} has not ended within ${ms / 1_000} s` : `${what}: ${why}`,
+      );
+    })
+    .finally(() => deadline.stop());
+}
+
 const runProgram = promisify(execFile);
 
-const shell = async (command: string): Promise<string> =>
-  (await runProgram('/bin/sh', ['-c', command], { maxBuffer: 64 * 1024 * 1024 })).stdout;
+/** What a command prints that an option has given. @throws Skip as `within` does */
+export const shell = (option: string, command: string, clock: Clock = systemClock): Promise<string> =>
+  within(option, clock, async (signal) => {
+    const how = { maxBuffer: 64 * 1024 * 1024, signal };
+    return (await runProgram('/bin/sh', ['-c', command], how)).stdout;
+  });
 
 /** The observer of the options, and what closes it. @throws UsageError for more than one */
 export function readObserver(options: CommandOptions): {
@@ -50,9 +80,11 @@ export function readObserver(options: CommandOptions): {
   });
   if (url !== undefined) {
     if (!URL.canParse(url)) throw new UsageError('--observe must be an address.');
-    return of(async () => await (await fetch(url)).json());
+    return of(() =>
+      within('--observe', systemClock, async (signal) => await (await fetch(url, { signal })).json()),
+    );
   }
-  if (command !== undefined) return of(async () => JSON.parse(await shell(command)));
+  if (command !== undefined) return of(async () => JSON.parse(await shell('--observe-command', command)));
   if (query === undefined) return { observer: undefined, close: async () => undefined };
   const databaseUrl = text(options, 'database-url');
   if (databaseUrl === undefined) throw new UsageError('--observe-sql needs --database-url.');
@@ -90,7 +122,7 @@ function readInputs(
   const command = (name: 'restart-command' | 'storage-command') => {
     const line = text(options, name);
     if (line === undefined) return undefined;
-    return async (action = '') => void (await shell(line.replaceAll('{action}', action)));
+    return async (action = '') => void (await shell(`--${name}`, line.replaceAll('{action}', action)));
   };
   const batch = text(options, 'batch');
   if (batch !== undefined && !/^(?:[2-9]|[1-9]\d|100)$/.test(batch))
@@ -116,16 +148,16 @@ function readInputs(
 const CHALLENGE_PATH = '/.well-known/messaging-connector-certify';
 
 /** On another machine, only who can place a text there may have it checked. @throws UsageError */
-async function demandConsent({ url, secret }: ReceiverInputs): Promise<void> {
+async function demandConsent({ url, secret }: ReceiverInputs, clock: Clock): Promise<void> {
   if (isLoopback(url)) return;
   const place = new URL(CHALLENGE_PATH, url).href;
   const token = createHmac('sha256', secret)
     .update(`certify ${new URL(url).host}`)
     .digest('hex')
     .slice(0, 32);
-  const found = await fetch(place, { redirect: 'error' })
-    .then((response) => response.text())
-    .catch(() => '');
+  const read = async (signal: AbortSignal): Promise<string> =>
+    await (await fetch(place, { redirect: 'error', signal })).text();
+  const found = await within(place, clock, read, CONSENT_MS).catch(() => '');
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   if (timingSafeEqual(digest(found.trim()), digest(token))) return;
   throw new UsageError(
@@ -176,8 +208,11 @@ export function integrationSuite(
       send === undefined
         ? undefined
         : async (what: { readonly to: string; readonly text: string }) =>
-            void (await shell(send.replaceAll('{to}', what.to).replaceAll('{text}', what.text))),
-    pair: pair === undefined ? undefined : async () => void (await shell(pair)),
+            void (await shell(
+              '--send-command',
+              send.replaceAll('{to}', what.to).replaceAll('{text}', what.text),
+            )),
+    pair: pair === undefined ? undefined : async () => void (await shell('--pair-command', pair)),
     observer,
     oauth: options['oauth'] === true,
     patient: options['patient'] === true,
@@ -200,13 +235,14 @@ export function receiverSuite(
   url: string | undefined,
   options: CommandOptions,
   observer: Observer | undefined,
+  clock: Clock = systemClock,
 ): Suite {
   const inputs = readInputs(url, options, readEnvironment(process.cwd(), process.env), observer);
   const tiers = readTiers(options, observer !== undefined);
   return {
     levels: tiers,
     count: (only) => selectChecks(inputs.profile, tiers, only).length,
-    demandConsent: () => demandConsent(inputs),
-    run: (how) => runReceiverSuite({ ...how, inputs, tiers, clock: systemClock }),
+    demandConsent: () => demandConsent(inputs, clock),
+    run: (how) => runReceiverSuite({ ...how, inputs, tiers, clock }),
   };
 }

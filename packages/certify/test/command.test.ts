@@ -7,10 +7,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { type DataFolder, makeDataFolder } from '../../../test/support/data-folder.ts';
 import { startTestLoop } from '../../../test/support/loop.ts';
+import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { readProjectFile } from '../../../test/support/markdown.ts';
 import { ROOT } from '../../../test/support/root.ts';
 import { type Ended, spawnCommand } from '../../../test/support/spawn-command.ts';
+import { closeServer } from '../../conformance/test/graded-service.ts';
 import { RECEIVER_CHECKS } from '../src/receiver/run-receiver-suite.ts';
+import { Skip } from '../src/runner/check.ts';
+import { receiverSuite, shell } from '../src/suites.ts';
 import { startConsumer } from './gallery/consumers.ts';
 import { buildChecksPage, CHECKS_PAGE } from './gallery/matrix.ts';
 import { type GalleryReceiver, SECRET, startGalleryReceiver } from './gallery/receiver.ts';
@@ -173,6 +177,33 @@ describe('npm run certify', () => {
     expect(batch?.stderr).toContain('--batch must be a number from 2 to 100');
     expect(observer?.stdout).toContain('the observer failed');
     expect(elsewhere?.stderr).toContain('To show that it is yours, serve this text at');
+  });
+
+  it('reports a command that never ends, or fails, as a fault of its option', async () => {
+    const clock = new ManualClock();
+    const hanging = expect(shell('--send-command', 'exec sleep 600', clock)).rejects.toThrow(
+      new Skip('--send-command has not ended within 60 s'),
+    );
+    await clock.advance(60_000);
+    await hanging;
+    await expect(shell('--pair-command', 'exit 3', clock)).rejects.toThrow(/^--pair-command: Command failed/);
+    await expect(shell('--pair-command', 'exit 3', clock)).rejects.toThrow(Skip);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('waits 10 s for the consent of a receiver on another machine', async () => {
+    const silent = createServer().listen(0);
+    await once(silent, 'listening');
+    const clock = new ManualClock();
+    const url = `http://0.0.0.0:${(silent.address() as AddressInfo).port}/webhooks`;
+    const suite = receiverSuite(url, { secret: SECRET }, undefined, clock);
+    const refused = expect(suite.demandConsent?.()).rejects.toThrow(
+      'To show that it is yours, serve this text at',
+    );
+    await once(silent, 'request');
+    await clock.advance(10_000);
+    await refused;
+    await closeServer(silent);
   });
 });
 
