@@ -120,7 +120,7 @@ export class MessagingConnectorTrigger implements INodeType {
         await callConnector(this, ['DELETE', path], 404);
         delete memory.secret;
         if (body.lag === undefined) return true;
-        const now = Date.parse(headers.date ?? '');
+        const now = Date.parse(headers.date ?? '') || Date.now();
         const times = [
           ...(body.lag.changes === 0 ? [] : [now - body.lag.seconds * 1_000]),
           ...(letter === undefined ? [] : [Date.parse(letter)]),

@@ -55,6 +55,9 @@ export async function hostTriggers(connector: { readonly url: string; readonly t
   await once(server, 'listening');
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
+  /** Headers that a proxy before the connector removes from its answers. */
+  const removed = new Set<string>();
+
   /** As axios does, with the settings that the node gives. */
   const request: IHookFunctions['helpers']['httpRequestWithAuthentication'] = async (_name, options) => {
     const answer = await fetch(`${options.baseURL}${options.url}`, {
@@ -64,7 +67,7 @@ export async function hostTriggers(connector: { readonly url: string; readonly t
     });
     return {
       statusCode: answer.status,
-      headers: Object.fromEntries(answer.headers),
+      headers: Object.fromEntries([...answer.headers].filter(([name]) => !removed.has(name))),
       body: parse(await answer.text()),
     };
   };
@@ -125,6 +128,7 @@ export async function hostTriggers(connector: { readonly url: string; readonly t
 
   return {
     host,
+    removed,
     close: () => {
       server.closeAllConnections();
       server.close();

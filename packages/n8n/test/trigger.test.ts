@@ -84,25 +84,33 @@ describe('the trigger', () => {
     other.close();
   });
 
-  it('continues where it stopped when it is activated again, or with the next change', async () => {
-    await trigger.activate();
-    await say('one');
-    await hears(trigger, 'one');
-    await loop.loop.settle();
-    await trigger.deactivate();
-    await loop.client.arrival(await say('while inactive'));
-    await trigger.activate();
-    await hears(trigger, 'one', 'while inactive');
-    await loop.loop.settle();
-    await trigger.deactivate();
-    await loop.client.arrival(await say('never'));
-    trigger.parameters = { ...trigger.parameters, continues: false };
-    await trigger.activate();
-    await say('next');
-    await hears(trigger, 'one', 'while inactive', 'next');
-  });
+  it.each([
+    ['', []],
+    [', though a proxy removes the date of answers', ['date']],
+  ])(
+    'continues where it stopped when it is activated again, or with the next change%s',
+    async (_, removed) => {
+      for (const header of removed) n8n.removed.add(header);
+      await trigger.activate();
+      await say('one');
+      await hears(trigger, 'one');
+      await loop.loop.settle();
+      await trigger.deactivate();
+      await loop.client.arrival(await say('while inactive'));
+      await trigger.activate();
+      await hears(trigger, 'one', 'while inactive');
+      await loop.loop.settle();
+      await trigger.deactivate();
+      await loop.client.arrival(await say('never'));
+      trigger.parameters = { ...trigger.parameters, continues: false };
+      await trigger.activate();
+      await say('next');
+      await hears(trigger, 'one', 'while inactive', 'next');
+    },
+  );
 
   it('continues with a change that the workflow had not finished', async () => {
+    n8n.removed.add('date');
     trigger.work = () => {
       throw new Error('the CRM is away');
     };
