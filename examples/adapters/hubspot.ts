@@ -113,6 +113,7 @@ function note(inputs: readonly Input[], found: readonly Found[]): void {
 async function look(inputs: readonly Input[]): Promise<void> {
   const times = inputs.map(({ properties }) => Date.parse(properties.hs_timestamp));
   const [value, highValue] = [String(Math.min(...times)), String(Math.max(...times))];
+  const asked = new Set<string>();
   let after: string | undefined;
   do {
     const page: Page = await post('communications/search', {
@@ -125,9 +126,9 @@ async function look(inputs: readonly Input[]): Promise<void> {
       inputs.filter(({ ours }) => created.find('communication', ours) === null),
       page.results,
     );
-    const next = page.paging?.next?.after;
-    if (next !== undefined && next === after) throw new Error(`HubSpot repeats the page after ${next}`);
-    after = next;
+    after = page.paging?.next?.after;
+    if (after !== undefined && asked.has(after)) throw new Error(`HubSpot repeats the page after ${after}`);
+    if (after !== undefined) asked.add(after);
   } while (after !== undefined);
 }
 

@@ -243,18 +243,24 @@ describe('hubspot.ts', () => {
     expect(communications).toHaveLength(4);
   });
 
-  it('ends a search whose pages name no later page, and creates nothing without it', async () => {
-    const page = { total: 1, results: [], paging: { next: { after: '1' } } };
+  it.each([
+    ['one page', '1', 2],
+    ['two pages in turn', '2', 3],
+  ])('ends a search that repeats %s, and creates nothing without it', async (_, second, searches) => {
+    const pageAfter = (after: unknown) => {
+      const next = { after: after === '1' ? second : '1' };
+      return { total: 1, results: [], paging: { next } };
+    };
     const SEARCH = 'POST /crm/v3/objects/communications/search';
     trouble = { call: CREATE, answer: null, isDone: true };
     const all = messages('1');
     expect(await sink.call(all)).toMatchObject({ kind: 'failed' });
-    answerOf = (one) => (one.call === SEARCH ? [200, page] : answer(one));
+    answerOf = (one) => (one.call === SEARCH ? [200, pageAfter(one.body['after'])] : answer(one));
     expect(await sink.call({ ...all, attempt: 2 })).toMatchObject({
       kind: 'failed',
       error: { code: 'http_500' },
     });
-    expect(asked.filter(({ call }) => call === SEARCH)).toHaveLength(2);
+    expect(asked.filter(({ call }) => call === SEARCH)).toHaveLength(searches);
     expect(communications).toHaveLength(1);
   });
 
