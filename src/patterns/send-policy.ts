@@ -133,24 +133,20 @@ export type SendStep =
 /** No attempt is made later than this after the first one: the service forgets the key after 24 hours. */
 export const LAST_ATTEMPT_AFTER_MS = 23 * hour;
 
-/** Minimum wait before a retry, doubling with each attempt, whatever `Retry-After` says. */
-const SHORTEST_WAIT = { firstMs: second, longestMs: 5 * second };
-
-const AFTER_LOSS = { firstMs: second, longestMs: 5 * second };
 /**
- * A service that has been away for long is called less often: after a hundredth of the time that it has been
- * away.
+ * Minimum wait before a retry, doubling with each attempt, whatever `Retry-After` says. It is also the wait after an
+ * attempt without an answer: retrying is safe, and nothing announces when the service is back.
  */
+const SHORTEST_WAIT = { firstMs: second, longestMs: 5 * second };
+/** A service that has been away for long is called less often: after a hundredth of the time that it has been away. */
 const LONG_AWAY = { share: 0.01, longestMs: 5 * minute };
-/** Retrying is safe, and nothing announces when the service is back. */
-const NOT_SENT = { firstMs: second, longestMs: 5 * second };
 
 /** Decides what follows an attempt. Pure. */
 export function decideSend(outcome: SendOutcome, situation: SendSituation): SendStep {
   // [messages.send.degraded-no-retry]
   if (outcome.kind === 'accepted') return { next: outcome.stored ? 'sent' : 'delivered_not_stored' };
   if (outcome.kind === 'lost') return afterLoss(null, situation);
-  if (outcome.kind === 'not_sent') return repeat(NOT_SENT, null, situation, situation.inDoubt);
+  if (outcome.kind === 'not_sent') return repeat(SHORTEST_WAIT, null, situation, situation.inDoubt);
   const rule = ruleFor(outcome.code, outcome.status);
   switch (rule.next) {
     case 'reject':
@@ -187,8 +183,8 @@ function afterLoss(askedMs: number | null, situation: SendSituation): SendStep {
   // A proxy that announces a day of maintenance does not know when the service is back.
   const asked = askedMs === null ? null : Math.min(askedMs, LONG_AWAY.longestMs);
   const growing = (situation.now - situation.firstAttemptAt) * LONG_AWAY.share;
-  const longestMs = Math.min(Math.max(AFTER_LOSS.longestMs, growing), LONG_AWAY.longestMs);
-  return repeat({ ...AFTER_LOSS, longestMs }, asked, situation, true);
+  const longestMs = Math.min(Math.max(SHORTEST_WAIT.longestMs, growing), LONG_AWAY.longestMs);
+  return repeat({ ...SHORTEST_WAIT, longestMs }, asked, situation, true);
 }
 
 function repeat(
@@ -202,10 +198,12 @@ function repeat(
   const grown = 2 ** Math.min(attempts - 1, 20);
   // An endless `Retry-After: 0` must not become a loop without waits.
   const shortest = Math.min(SHORTEST_WAIT.firstMs * grown, SHORTEST_WAIT.longestMs);
-  const least = askedMs === null ? Math.min(firstMs * grown, longestMs) : Math.max(askedMs, shortest);
+  const leftMs = firstAttemptAt + LAST_ATTEMPT_AFTER_MS - now;
+  // If a request to wait for longer ended the send, the next one would call at once, and so on.
+  const asked = askedMs === null ? null : Math.max(Math.min(askedMs, leftMs * 0.8), shortest);
   // Up to a fifth more, so that many sends do not retry at the same moment.
-  const waitMs = Math.round(least * (1 + random / 5));
-  if (now + waitMs > firstAttemptAt + LAST_ATTEMPT_AFTER_MS) return giveUp(inDoubt);
+  const waitMs = Math.round((asked ?? Math.min(firstMs * grown, longestMs)) * (1 + random / 5));
+  if (waitMs > leftMs) return giveUp(inDoubt);
   return { next: 'repeat', waitMs, inDoubt };
 }
 

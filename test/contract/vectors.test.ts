@@ -278,9 +278,10 @@ describe('send vectors', () => {
     const own = Math.min(rule.first * 2 ** (attempts - 1), longest);
     const asked = refused?.retry_after_ms ?? null;
     const shortest = Math.min(1_000 * 2 ** (attempts - 1), 5_000);
-    const wait_ms = asked === null ? own : Math.max(asked, shortest);
+    const left = last_attempt_after_ms - since_first_ms;
+    const wait_ms = asked === null ? own : Math.max(Math.min(asked, left * 0.8), shortest);
     const doubt = rule.doubts || in_doubt;
-    if (since_first_ms + wait_ms > last_attempt_after_ms) return { next: doubt ? 'unknown' : 'rejected' };
+    if (wait_ms > left) return { next: doubt ? 'unknown' : 'rejected' };
     return { next: 'repeat', wait_ms, in_doubt: doubt };
   }
 

@@ -191,8 +191,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.send.shortest-wait',
     test: 'is at least a second',
-    find: 'Math.max(askedMs, shortest)',
-    replace: 'askedMs',
+    find: 'Math.max(Math.min(askedMs, leftMs * 0.8), shortest)',
+    replace: 'Math.min(askedMs, leftMs * 0.8)',
   },
   {
     rule: 'connector.send.order',
