@@ -166,15 +166,17 @@ async function attempt(
     lastAttemptAt: startedAt,
   };
   const before = clock.elapsed();
-  const result = await call(client, toRequest(send, bytes), context.aborting);
-  noteAnswer(context, send.accountId, result.outcome);
+  const { outcome, errorCode, answer } = await call(client, toRequest(send, bytes), context.aborting);
+  noteAnswer(context, send.accountId, outcome);
   metrics.seconds.observe((clock.elapsed() - before) / 1_000);
-  metrics.attempts.inc({ outcome: result.outcome.kind });
+  metrics.attempts.inc({ outcome: outcome.kind });
+  // The service requested the wait, so it applies even if the service answers other calls.
+  const isAsked = outcome.kind === 'refused' && outcome.retryAfterMs !== null;
   return await recordOutcome(context, lease, attempted, {
-    step: decide(context, attempted, result.outcome),
-    errorCode: result.errorCode,
-    awaitsService: isUnavailable(result.outcome) && !isAskedToWait(result.outcome),
-    ...(result.answer === null ? {} : { message: toFacts(attempted, result.answer) }),
+    step: decide(context, attempted, outcome),
+    errorCode,
+    awaitsService: isUnavailable(outcome) && !isAsked,
+    ...(answer === null ? {} : { message: toFacts(attempted, answer) }),
   });
 }
 
@@ -194,25 +196,25 @@ export async function recordAbandoned(
   });
 }
 
+/** The waits after lost answers are short for as long, and a service that answers other sends meanwhile is not away. */
+const AWAY_MS = 60_000;
+
 /** After attempts without an answer, the first answer shows that the service is back. */
 function noteAnswer(
-  { unanswered, onServiceBack }: QueueContext,
+  { clock, unanswered, onServiceBack }: QueueContext,
   accountId: string,
   outcome: SendOutcome,
 ): void {
-  if (outcome.kind === 'not_sent' || outcome.kind === 'lost') unanswered.add(accountId);
-  else if (!isUnavailable(outcome) && unanswered.delete(accountId)) onServiceBack(accountId);
+  const since = unanswered.get(accountId) ?? clock.elapsed();
+  if (outcome.kind === 'not_sent' || outcome.kind === 'lost') unanswered.set(accountId, since);
+  else if (!isUnavailable(outcome) && unanswered.delete(accountId) && clock.elapsed() - since >= AWAY_MS)
+    onServiceBack(accountId);
 }
 
 /** Neither the service nor a proxy in front of it reported the outcome of the attempt. */
 function isUnavailable(outcome: SendOutcome): boolean {
   if (outcome.kind === 'refused') return ruleFor(outcome.code, outcome.status).next === 'lost';
   return outcome.kind !== 'accepted';
-}
-
-/** The service requested the wait, so it applies even if the service answers other calls. */
-function isAskedToWait(outcome: SendOutcome): boolean {
-  return outcome.kind === 'refused' && outcome.retryAfterMs !== null;
 }
 
 function decide({ clock, random }: QueueContext, send: QueuedSend, outcome: SendOutcome): SendStep {

@@ -67,7 +67,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     fileMemory: createTurns(FILE_MEMORY),
     calls: createTurns(CALLS),
     floors,
-    unanswered: new Set<string>(),
+    unanswered: new Map<string, number>(),
     onServiceBack: (accountId: string) => void resumeSends(accountId),
   };
   let checkedAt = Number.NEGATIVE_INFINITY;

@@ -93,8 +93,8 @@ export interface QueueContext extends Base {
   readonly floors: QueueFloors;
   /** Aborts when calls in flight must end. This may be some time after the process was asked to stop. */
   readonly aborting: AbortSignal;
-  /** Accounts whose last attempt in this process received no answer from the service. */
-  readonly unanswered: Set<string>;
+  /** Accounts whose last attempt in this process received no answer from the service, and since when, on `elapsed`. */
+  readonly unanswered: Map<string, number>;
   /** Called when the service has answered an attempt of such an account. */
   readonly onServiceBack: (accountId: string) => void;
   /** Called after each write that adds to the feed. */

@@ -8,7 +8,7 @@ import { ERROR_CODES, ERRORS } from '../../../src/contract/service/errors.ts';
 import { decideSend } from '../../../src/patterns/send-policy.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { proves } from '../../support/proves.ts';
-import { ACCOUNT } from '../support/event-fixtures.ts';
+import { ACCOUNT, newId } from '../support/event-fixtures.ts';
 import { lose, OutboxBench, refuse, sentAs } from './outbox-bench.ts';
 
 const HOUR = 3_600_000;
@@ -468,6 +468,21 @@ describe('a service that becomes available again', () => {
     await expect.poll(woken).toEqual(connections.toSorted());
     await outbox.settle();
     for (const id of ids) expect(await bench.read(id)).toMatchObject({ state: 'sent' });
+  });
+
+  it('was never away if it answers other sends: one whose answers are lost keeps its waits', async () => {
+    const [lost, answered] = [await bench.addConnection(), await bench.addConnection()];
+    await bench.queueText(lost, 'cut off');
+    const outbox = await bench.running();
+    bench.answer = ({ connectionId }) => (connectionId === lost ? lose() : sentAs(newId()));
+    for (let second = 0; second < 60; second += 1) {
+      await outbox.settle();
+      await bench.queueText(answered, `${second}`);
+      await outbox.settle();
+      await bench.clock.skip(1_000);
+    }
+    // After 1, 2, 4 and then each 5 s.
+    expect(bench.calls.filter(({ connectionId }) => connectionId === lost)).toHaveLength(14);
   });
 
   it('is not called before the time that it asked for, or for what it refuses', async () => {
