@@ -11,6 +11,8 @@ export interface HotStatement {
   readonly indexes?: readonly string[];
   /** Larger tables that it scans completely, which it does every few seconds. */
   readonly whole?: readonly string[];
+  /** A statement with which it shares parts. Its file only names them. */
+  readonly like?: string;
 }
 
 /** A statement as sent. */
@@ -60,6 +62,27 @@ function formatStatement(text: string): string {
     .join('\n')}\n`;
 }
 
+/** As few lines in a row can be the same by chance. */
+const SHORTEST_RUN = 4;
+
+/** A statement in which each run of lines of another one is one line that names the first of them. */
+function nameShared(text: string, other: string, name: string): string {
+  const lines = text.split('\n');
+  const others = other.split('\n');
+  const runAt = (at: number, from: number): number => {
+    const end = lines.slice(at).findIndex((line, index) => line !== others[from + index]);
+    return end === -1 ? lines.length - at : end;
+  };
+  const named: string[] = [];
+  for (let at = 0; at < lines.length; ) {
+    const run = Math.max(...others.map((_, from) => runAt(at, from)));
+    const isShared = run >= SHORTEST_RUN;
+    named.push(isShared ? `-- ${run} lines as in ${name}, from: ${lines[at]?.trim()}` : (lines[at] ?? ''));
+    at += isShared ? run : 1;
+  }
+  return `${named.join('\n').trimEnd()}\n`;
+}
+
 export interface HotStatements {
   readonly statements: Readonly<Record<string, HotStatement>>;
   /** The folder of the reviewed texts. */
@@ -81,9 +104,15 @@ export function describeHotStatements(hot: HotStatements): void {
   const { statements, golden, functions = [], large, indexOf = nameOfIndex, database } = hot;
 
   describe('the text of a hot statement', () => {
-    it.each(Object.entries(statements))('matches the reviewed text: %s', async (name, { run }) => {
-      const { text } = await sentBy(run);
-      await expect(formatStatement(text)).toMatchFileSnapshot(join(golden, `${name}.sql`));
+    const textOf = async ({ run }: HotStatement): Promise<string> =>
+      formatStatement((await sentBy(run)).text);
+
+    it.each(Object.entries(statements))('matches the reviewed text: %s', async (name, statement) => {
+      const { like = '' } = statement;
+      const other = statements[like];
+      const text = await textOf(statement);
+      const kept = other === undefined ? text : nameShared(text, await textOf(other), `${like}.sql`);
+      await expect(kept).toMatchFileSnapshot(join(golden, `${name}.sql`));
     });
 
     it('has no file without a statement', () => {

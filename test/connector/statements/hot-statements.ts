@@ -36,15 +36,25 @@ const MERGE_INDEXES = ['connections_pkey'];
 /** The statements on the hot path. Each has its text in `golden/` and a test of its plan in `hot-statements.test.ts`. */
 export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
   'merge-messages': { run: merge({ message }), indexes: MERGE_INDEXES },
-  'merge-messages-not-utf8': { run: merge({ message }, Buffer.from([255])), indexes: MERGE_INDEXES },
-  'merge-events': { run: merge({ connection: outage('c-7', T0) }), indexes: MERGE_INDEXES },
+  'merge-messages-not-utf8': {
+    run: merge({ message }, Buffer.from([255])),
+    indexes: MERGE_INDEXES,
+    like: 'merge-messages',
+  },
+  'merge-events': {
+    run: merge({ connection: outage('c-7', T0) }),
+    indexes: MERGE_INDEXES,
+    like: 'merge-messages',
+  },
   'merge-events-not-utf8': {
     run: merge({ connection: outage('c-7', T0) }, Buffer.from([255])),
     indexes: MERGE_INDEXES,
+    like: 'merge-events',
   },
   'merge-replay': {
     run: (db) => commitBatch(db, { now: T0, messages: [message], via: 'replay' }),
     indexes: MERGE_INDEXES,
+    like: 'merge-messages',
   },
   'merge-page': {
     run: (db) =>
@@ -55,6 +65,7 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
         T0,
       ),
     indexes: [...MERGE_INDEXES, 'leases_pkey'],
+    like: 'merge-messages',
   },
   'sync-connections': {
     run: (db) => readConnections(db, 'account-1', T0),
