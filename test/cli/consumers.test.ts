@@ -7,6 +7,7 @@ import { changeConsumerRequest } from '../../src/contract/connector/consumers.ts
 import { findFreePort } from '../support/find-free-port.ts';
 import { listen } from '../support/listen.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
+import { runInProcess } from '../support/run-in-process.ts';
 
 const ADDRESS = 'https://93.184.215.14/changes';
 const test = loopOfFile({ handlers: { onChange: () => undefined } });
@@ -21,22 +22,9 @@ afterEach(async () => {
   vi.unstubAllEnvs();
 });
 
-/** Runs the command in this process. */
-async function run(...words: readonly string[]) {
-  const ended = { code: 0, stdout: '', stderr: '' };
+function run(...words: readonly string[]) {
   const at = words.includes('--connector') ? [] : ['--connector', test.connectorUrl];
-  await runConsumers([...words, ...at], {
-    print(text) {
-      ended.stdout += text;
-    },
-    printError(text) {
-      ended.stderr += text;
-    },
-    exit(code) {
-      ended.code = code;
-    },
-  });
-  return ended;
+  return runInProcess(runConsumers, [...words, ...at]);
 }
 
 /** What it prints. */

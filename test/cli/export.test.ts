@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runExport } from '../../src/commands/run-export.ts';
 import { type ExportPage, writeExport } from '../../src/commands/write-export.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
+import { runInProcess } from '../support/run-in-process.ts';
 
 const test = loopOfFile();
 let folder: string;
@@ -27,21 +28,8 @@ const lines = (): unknown[] =>
     .flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
 const sha256 = (): string => createHash('sha256').update(readFileSync(file)).digest('hex');
 
-async function run(...words: readonly string[]) {
-  const ended = { code: 0, stdout: '', stderr: '' };
-  await runExport([...words, '--connector', test.connectorUrl], {
-    print(text) {
-      ended.stdout += text;
-    },
-    printError(text) {
-      ended.stderr += text;
-    },
-    exit(code) {
-      ended.code = code;
-    },
-  });
-  return ended;
-}
+const run = (...words: readonly string[]) =>
+  runInProcess(runExport, [...words, '--connector', test.connectorUrl]);
 
 describe('npm run export', () => {
   it('writes what the API lists, with its checksum', async () => {

@@ -3,6 +3,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { runMcp } from '../../src/commands/run-mcp.ts';
 import { findFreePort } from '../support/find-free-port.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
+import { runInProcess } from '../support/run-in-process.ts';
 
 const test = loopOfFile();
 
@@ -11,17 +12,12 @@ afterEach(() => vi.unstubAllEnvs());
 /** Passes these messages on; resolves with what was printed, line by line. */
 async function pass(lines: readonly string[], url = test.connectorUrl, token = test.connectorToken) {
   vi.stubEnv('CONNECTOR_API_TOKEN', token);
-  const ended = { code: 0, answers: [] as unknown[], stderr: '' };
-  await runMcp(['--connector', url], Readable.from(lines.map((line) => `${line}\n`)), {
-    print: (text) => void ended.answers.push(JSON.parse(text)),
-    printError(text) {
-      ended.stderr += text;
-    },
-    exit(code) {
-      ended.code = code;
-    },
-  });
-  return ended;
+  const input = Readable.from(lines.map((line) => `${line}\n`));
+  const { stdout, ...ended } = await runInProcess(
+    (words, streams) => runMcp(words, input, streams),
+    ['--connector', url],
+  );
+  return { ...ended, answers: stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)])) };
 }
 
 const LIST = '{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}';

@@ -1,22 +1,21 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { CreatedConnectorConnection } from '../../src/contract/connector/connections.ts';
 import { type PairingEvent, pairingEvent } from '../../src/contract/connector/pairing.ts';
 import { type EventReader, readEvents } from '../support/event-reader.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { loopOfFile } from '../support/loop-of-file.ts';
 import { type Caller, createCaller } from '../support/read-lists.ts';
 import { readQr } from '../support/read-qr.ts';
 
 const PERSON = '447700900201';
 
-let running: TestLoop;
+const running = loopOfFile();
 let connector: Caller;
 let sandbox: Caller;
 let url: string;
 let token: string;
 
 beforeAll(async () => {
-  running = await startTestLoop();
   const info = running.loop.info();
   url = info.connectorUrl ?? '';
   token = info.connectorToken ?? '';
@@ -24,7 +23,6 @@ beforeAll(async () => {
   sandbox = createCaller(`${info.sandboxUrl}/sandbox/v1`);
 });
 afterEach(() => sandbox('DELETE', '/faults'));
-afterAll(() => running.close());
 
 const create = async (label: string): Promise<string> =>
   (await connector<CreatedConnectorConnection>('POST', '/v1/connections', { label })).connection.id;

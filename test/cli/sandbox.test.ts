@@ -5,28 +5,14 @@ import { readEvents } from '../support/event-reader.ts';
 import { listen } from '../support/listen.ts';
 import { startTestLoop, type TestLoop } from '../support/loop.ts';
 import { callJson } from '../support/loop-client.ts';
+import { runInProcess } from '../support/run-in-process.ts';
 
 /** Several processes start in a test, on a machine that may be busy. */
 const SLOW_MS = 120_000;
 const FRONT_DESK = '447700900101';
 const CONTACT = '447700900201';
 
-/** Runs the command in this process. */
-async function runHere(words: readonly string[]) {
-  const ended = { code: 0, stdout: '', stderr: '' };
-  await runSandbox(words, {
-    print(text) {
-      ended.stdout += text;
-    },
-    printError(text) {
-      ended.stderr += text;
-    },
-    exit(code) {
-      ended.code = code;
-    },
-  });
-  return ended;
-}
+const runHere = (words: readonly string[]) => runInProcess(runSandbox, words);
 
 describe('npm run sandbox', { timeout: SLOW_MS }, () => {
   let test: TestLoop;

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type OauthWorld, startOauthWorld } from './oauth/oauth-fixture.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { worldOfFile } from './oauth/oauth-fixture.ts';
 
-let world: OauthWorld;
+const world = worldOfFile();
 let token: string;
 beforeAll(async () => {
-  world = await startOauthWorld();
   token = (await world.obtainTokens(await world.register())).access;
 });
-afterAll(() => world.service.close());
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 

@@ -1,27 +1,25 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import type { Consumer } from '../../../src/contract/connector/consumers.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
-import { startTestLoop, type TestLoop } from '../../../test/support/loop.ts';
+import { loopOfFile } from '../../../test/support/loop-of-file.ts';
 import { silentLogger } from '../../../test/support/platform.ts';
 import { PROFILES } from '../../certify/src/receiver/profile.ts';
 import { runReceiverSuite } from '../../certify/src/receiver/run-receiver-suite.ts';
 import { type HostedTrigger, hostTriggers } from './trigger-host.ts';
 
-let loop: TestLoop;
+const loop = loopOfFile();
 let n8n: Awaited<ReturnType<typeof hostTriggers>>;
 let connectionId: string;
 let trigger: HostedTrigger;
 
 beforeAll(async () => {
-  loop = await startTestLoop();
   connectionId = await loop.client.qrConnection();
 });
-afterAll(() => loop.close());
 
 beforeEach(async () => {
   n8n = await hostTriggers({ url: loop.connectorUrl, token: loop.connectorToken });

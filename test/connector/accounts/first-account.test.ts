@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   FIRST_ACCOUNT_ID,
   openCredential,
@@ -9,7 +9,6 @@ import { readPollState } from '../../../src/connector/accounts/poll-state.ts';
 import { createSubscriptionSecrets } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { resealSecrets } from '../../../src/connector/db/sealed-columns.ts';
 import { Deadline } from '../../../src/runtime/clock/deadline.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import {
   createKeyRing,
   generateSealingKey,
@@ -18,21 +17,15 @@ import {
 } from '../../../src/runtime/sealing/key-ring.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { configureAccount } from '../support/configure-account.ts';
-import { openConnectorDatabase } from '../support/event-fixtures.ts';
+import { databaseOfFile } from '../support/event-fixtures.ts';
 
 const service = { baseUrl: 'https://service.example/api/v1', apiKey: 'canary-key-1' };
 const oldKey = generateSealingKey();
 const newKey = generateSealingKey();
 const clock = new ManualClock();
-let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
-let database: Database;
+const database = databaseOfFile();
 let keyRing: KeyRing;
 
-beforeAll(async () => {
-  opened = await openConnectorDatabase();
-  database = opened.database;
-});
-afterAll(() => opened.close());
 beforeEach(async () => {
   await database.query('truncate connector.accounts, connector.subscriptions');
   keyRing = createKeyRing([oldKey]);

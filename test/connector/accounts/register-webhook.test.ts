@@ -7,19 +7,17 @@ import { REGISTRATION } from '../../../src/connector/accounts/subscription-store
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
-import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { databaseOfFile, silentLogger } from '../support/event-fixtures.ts';
 import { ManualNotifier } from '../support/manual-notifier.ts';
 import { register as registerOnce } from '../support/register.ts';
 import { ScriptedService } from '../support/scripted-service.ts';
 
 const URL_A = 'https://crm.example/webhooks/messaging';
 const keyRing = createKeyRing([generateSealingKey()]);
-let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
-let database: Database;
+const database = databaseOfFile();
 let clock: WatchedClock;
 let service: ScriptedService;
 
@@ -27,8 +25,6 @@ let service: ScriptedService;
 const lives = new Map<string, Presence>();
 
 beforeAll(async () => {
-  opened = await openConnectorDatabase();
-  database = opened.database;
   for (const name of ['p1', 'p2', 'p3', 'p4']) {
     const presence = createPresence({
       database,
@@ -42,7 +38,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([...lives.values()].map((presence) => presence.stop()));
-  await opened.close();
 });
 beforeEach(async () => {
   await database.query(

@@ -5,32 +5,27 @@ import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscript
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
-import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { databaseOfFile, silentLogger } from '../support/event-fixtures.ts';
 import { register } from '../support/register.ts';
 import { ScriptedService } from '../support/scripted-service.ts';
 
 const URL_A = 'https://crm.example/webhooks/messaging';
 const keyRing = createKeyRing([generateSealingKey()]);
-let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
-let database: Database;
+const database = databaseOfFile();
 let clock: WatchedClock;
 let service: ScriptedService;
 
 let presence: Presence;
 
 beforeAll(async () => {
-  opened = await openConnectorDatabase();
-  database = opened.database;
   presence = createPresence({ database, clock: new ManualClock(), logger: silentLogger, works: true });
   await presence.start();
 });
 afterAll(async () => {
   await presence.stop();
-  await opened.close();
 });
 beforeEach(async () => {
   await database.query('truncate connector.accounts, connector.subscriptions, connector.leases');

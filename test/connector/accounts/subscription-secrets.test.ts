@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ensureFirstAccount } from '../../../src/connector/accounts/first-account.ts';
 import {
   createSubscriptionSecrets,
@@ -10,22 +10,16 @@ import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
-import { openConnectorDatabase } from '../support/event-fixtures.ts';
+import { databaseOfFile } from '../support/event-fixtures.ts';
 
 const keyRing = createKeyRing([generateSealingKey()]);
-let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
-let database: Database;
+const database = databaseOfFile();
 let clock: WatchedClock;
 let reads: number;
 let broken: boolean;
 let silent: boolean;
 let counted: Database;
 
-beforeAll(async () => {
-  opened = await openConnectorDatabase();
-  database = opened.database;
-});
-afterAll(() => opened.close());
 beforeEach(async () => {
   await database.query('truncate connector.accounts, connector.subscriptions');
   clock = new WatchedClock();

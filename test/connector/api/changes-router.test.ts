@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import express from 'express';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { answerError } from '../../../src/connector/api/api-error.ts';
 import { type ChangesRouter, createChangesRouter } from '../../../src/connector/api/changes-router.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
@@ -9,22 +9,16 @@ import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.t
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import { type Change, changeList } from '../../../src/contract/connector/changes.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { type HttpServer, startHttpServer } from '../../../src/runtime/http-server/http-server.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { emptyTables, openConnectorDatabase, polled, silentLogger, T0 } from '../support/event-fixtures.ts';
+import { databaseOfFile, emptyTables, polled, silentLogger, T0 } from '../support/event-fixtures.ts';
 
-let database: Database;
+const database = databaseOfFile();
 let clock: ManualClock;
 let feed: Feed;
 let changes: ChangesRouter;
 let server: HttpServer;
-let close: () => Promise<void>;
 
-beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
-});
-afterAll(() => close());
 beforeEach(async () => {
   await emptyTables(database);
   clock = new ManualClock();

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { listMessages } from '../../../src/connector/api/messages.ts';
 import type { ListConnectorMessagesQuery } from '../../../src/contract/connector/messages.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
 import { withQuery } from '../consumers/consumer-bench.ts';
 import { countBuffers } from '../support/count-buffers.ts';
-import { openConnectorDatabase } from '../support/event-fixtures.ts';
+import { databaseOfFile } from '../support/event-fixtures.ts';
 
 /** Newest messages are of others and come in; the ones that are asked for lie below all of them. */
 const NEWER = 20_000;
@@ -13,11 +13,9 @@ const PEER = '4915100000001';
 /** Pages of 8 KiB. What is asked for lies on a few of them, all of the connection on more than a thousand. */
 const FEW = 150;
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 
 beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
   await database.query(
     `INSERT INTO connector.connections (connection_id, account_id, visible, version, updated_at)
      VALUES ('c1', 'a', true, 1, 0), ('c2', 'a', true, 1, 0)`,
@@ -35,7 +33,6 @@ beforeAll(async () => {
   );
   await database.query('ANALYZE connector.messages, connector.connections');
 });
-afterAll(() => close());
 
 const ask = (query: Partial<ListConnectorMessagesQuery>): ListConnectorMessagesQuery => ({
   limit: 10,

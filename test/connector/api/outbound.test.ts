@@ -1,20 +1,19 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Outbound } from '../../../src/contract/connector/outbound.ts';
 import { LIMITS } from '../../../src/contract/service/limits.ts';
-import { startTestLoop, type TestLoop } from '../../support/loop.ts';
+import { loopOfFile } from '../../support/loop-of-file.ts';
 import { type Caller, createCaller } from '../../support/read-lists.ts';
 
 const PHONE = '447700900201';
 
-let running: TestLoop;
+const running = loopOfFile();
 let connector: Caller;
 let sandbox: Caller;
 let connectionId: string;
 let snapshotId: string;
 
 beforeAll(async () => {
-  running = await startTestLoop();
   const { connectorUrl, connectorToken, sandboxUrl } = running.loop.info();
   connector = createCaller(connectorUrl ?? '', connectorToken ?? '');
   sandbox = createCaller(`${sandboxUrl}/sandbox/v1`);
@@ -23,7 +22,6 @@ beforeAll(async () => {
   ({ id: snapshotId } = await sandbox<{ id: string }>('POST', '/snapshots', {}));
 });
 afterEach(() => sandbox('POST', `/snapshots/${snapshotId}/restore`));
-afterAll(() => running.close());
 
 async function queue(content: object, reference: string = randomUUID()): Promise<string> {
   const body = { connectionId, to: PHONE, reference, ...content };

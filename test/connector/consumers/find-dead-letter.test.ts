@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { findDeadLetter } from '../../../src/connector/consumers/dead-letters.ts';
-import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
+import type { Queryable } from '../../../src/runtime/database/database.ts';
 import { explain } from '../../support/statements.ts';
-import { openConnectorDatabase } from '../support/event-fixtures.ts';
+import { databaseOfFile } from '../support/event-fixtures.ts';
 
 const LETTERS = 10_000;
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
   await database.query(
     `insert into connector.change_batches (id, size, changed_at, last_seq) values (1, ${LETTERS}, 0, ${LETTERS})`,
   );
@@ -23,7 +21,6 @@ beforeAll(async () => {
   );
   for (const table of ['changes', 'dead_letters']) await database.query(`analyze connector.${table}`);
 });
-afterAll(() => close());
 
 it('the dead letter of a message is found by an index, however many its connection has', async () => {
   let used: readonly (string | undefined)[] = [];

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { releaseConnections } from '../../../src/connector/db/connection-rows.ts';
 import { CHANGE, type MessageFacts, WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
@@ -8,10 +8,10 @@ import type { Database } from '../../../src/runtime/database/database.ts';
 import { proves } from '../../support/proves.ts';
 import {
   ACCOUNT,
+  databaseOfFile,
   delivery,
   emptyTables,
   newId,
-  openConnectorDatabase,
   outage,
   polled,
   readAllChanges,
@@ -23,13 +23,8 @@ import {
   T0,
 } from '../support/event-fixtures.ts';
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 
-beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
-});
-afterAll(() => close());
 beforeEach(() => emptyTables(database));
 
 const commit = (...deliveries: Parameters<typeof delivery>[0][]) =>

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import { readPosition } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
-import { emptyTables, openConnectorDatabase, polled, readAllChanges, T0 } from '../support/event-fixtures.ts';
+import { databaseOfFile, emptyTables, polled, readAllChanges, T0 } from '../support/event-fixtures.ts';
 
 const DAY = 86_400_000;
 const going = new AbortController().signal;
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 
-beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
-});
-afterAll(() => close());
 beforeEach(() => emptyTables(database));
 
 /** One change on each of these days; the first one makes the connection known as well. */

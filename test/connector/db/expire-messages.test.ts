@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { deleteErasedDeliveries } from '../../../src/connector/db/erase-messages.ts';
 import { expireMessages } from '../../../src/connector/db/expire-messages.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
-import { emptyTables, openConnectorDatabase, polled, readAllChanges, T0 } from '../support/event-fixtures.ts';
+import { databaseOfFile, emptyTables, polled, readAllChanges, T0 } from '../support/event-fixtures.ts';
 
 const going = new AbortController().signal;
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 
-beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
-});
-afterAll(() => close());
 beforeEach(() => emptyTables(database));
 
 const TEXTS = {

@@ -1,21 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { listOutbound } from '../../../src/connector/api/outbound.ts';
 import { type ChangeFilter, readChangePage } from '../../../src/connector/feed/read-changes.ts';
 import { deleteOldSends } from '../../../src/connector/outbox/delete-old-sends.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { countBuffers } from '../support/count-buffers.ts';
-import { openConnectorDatabase } from '../support/event-fixtures.ts';
+import { databaseOfFile } from '../support/event-fixtures.ts';
 
 const CHANGES = 60_000;
 const SENDS = 30_000;
 /** Pages of 8 KiB; the whole feed lies on thousands, and all sends on hundreds. */
 const FEW = 60;
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 
 beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
   const slowly = { deadlineMs: 60_000 };
   await database.query(
     `INSERT INTO connector.changes (batch, position, type, at, account_id, connection_id, message_id, source)
@@ -43,7 +40,6 @@ beforeAll(async () => {
   );
   await database.query('ANALYZE connector.changes, connector.change_batches, connector.outbound');
 }, 60_000);
-afterAll(() => close());
 
 describe('a page of the feed', () => {
   it.each([

@@ -1,27 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { addConsumer } from '../../../src/connector/consumers/consumer-store.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import { readFiltered } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import {
-  emptyTables,
-  openConnectorDatabase,
-  readAllChanges,
-  silentLogger,
-  T0,
-} from '../support/event-fixtures.ts';
+import { databaseOfFile, emptyTables, readAllChanges, silentLogger, T0 } from '../support/event-fixtures.ts';
 import { collect, seqs, writeMessages } from '../support/feed-reader.ts';
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 
-beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
-});
-afterAll(() => close());
 beforeEach(async () => {
   await emptyTables(database);
   // The first message of a connection that is not known would make another change.

@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { createAnswerLog, readAnswers } from '../../../src/connector/inbox/answer-log.ts';
 import { receivedDeliveryList } from '../../../src/contract/connector/received.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { newId, openConnectorDatabase, silentLogger, T0 } from '../support/event-fixtures.ts';
+import { databaseOfFile, newId, silentLogger, T0 } from '../support/event-fixtures.ts';
 import { deliver, startReceiver } from '../support/receiver-fixture.ts';
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 const clock = new ManualClock();
 
-beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
-});
 beforeEach(() => database.query('delete from connector.answers'));
-afterAll(() => close());
 
 const open = () => createAnswerLog({ database, clock, logger: silentLogger });
 const note = (refusal: 'wrong_signature' | null, ms = 1) => ({ subscriptionId: 'default', refusal, ms });

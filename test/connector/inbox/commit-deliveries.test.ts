@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { RawDelivery } from '../../../src/connector/db/facts.ts';
 import { commitDeliveries } from '../../../src/connector/inbox/commit-deliveries.ts';
 import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import {
-  type Database,
   DatabaseUnavailable,
   type Queryable,
   QueryDeadlineExceeded,
@@ -11,10 +10,10 @@ import {
 } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
+  databaseOfFile,
   delivery,
   emptyTables,
   newId,
-  openConnectorDatabase,
   readAllChanges,
   readLog,
   readMessages,
@@ -23,13 +22,8 @@ import {
   T0,
 } from '../support/event-fixtures.ts';
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 
-beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
-});
-afterAll(() => close());
 beforeEach(() => emptyTables(database));
 
 const clock = new ManualClock(T0);

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/runtime/database/database.ts';
-import { openConnectorDatabase, readLog, signHeaders } from '../support/event-fixtures.ts';
+import { databaseOfFile, readLog, signHeaders } from '../support/event-fixtures.ts';
 import {
   deliver,
   exchange,
@@ -12,18 +11,15 @@ import {
   statusesOf,
 } from '../support/receiver-fixture.ts';
 
-let database: Database;
-let closeDatabase: () => Promise<void>;
+const database = databaseOfFile();
 let fixture: ReceiverFixture;
 
 beforeAll(async () => {
-  ({ database, close: closeDatabase } = await openConnectorDatabase());
   const http = { headersTimeoutMs: 500, requestTimeoutMs: 500, checkIntervalMs: 50 };
   fixture = await startReceiver(database, { http });
 });
 afterAll(async () => {
   await fixture.close();
-  await closeDatabase();
 });
 
 /** Strings that break programs. */

@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { createReceiverTally } from '../../../src/connector/inbox/receiver-tally.ts';
 import { readTallies } from '../../../src/connector/state/deliveries.ts';
-import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
+import type { Queryable } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { databaseOfFile, silentLogger } from '../support/event-fixtures.ts';
 
 const HOUR_MS = 3_600_000;
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 const clock = new ManualClock();
 
-beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
-});
-
 beforeEach(() => database.query('delete from connector.receiver_tallies'));
-afterAll(() => close());
 
 const open = () => createReceiverTally({ database, clock, logger: silentLogger });
 const rows = () =>

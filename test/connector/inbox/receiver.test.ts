@@ -1,12 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Database } from '../../../src/runtime/database/database.ts';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { proves } from '../../support/proves.ts';
 import { watchPieces } from '../../support/watch-pieces.ts';
 import {
+  databaseOfFile,
   emptyTables,
   newId,
-  openConnectorDatabase,
   readLog,
   readMessages,
   signHeaders,
@@ -24,14 +23,9 @@ import {
   statusesOf,
 } from '../support/receiver-fixture.ts';
 
-let database: Database;
-let closeDatabase: () => Promise<void>;
+const database = databaseOfFile();
 let fixture: ReceiverFixture;
 
-beforeAll(async () => {
-  ({ database, close: closeDatabase } = await openConnectorDatabase());
-});
-afterAll(() => closeDatabase());
 beforeEach(async () => {
   await emptyTables(database);
   fixture = await startReceiver(database);

@@ -1,28 +1,22 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { FileUnavailable } from '../../../src/connector/media/open-file.ts';
 import { ObjectRefused } from '../../../src/connector/media/store-failure.ts';
 import type { Worker } from '../../../src/connector/work/worker.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
-import { openConnectorDatabase } from '../support/event-fixtures.ts';
+import { databaseOfFile } from '../support/event-fixtures.ts';
 import { KeeperBench } from './keeper-bench.ts';
 
 const HOUR_MS = 3_600_000;
 const STORED = { state: 'stored', size: 5 };
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 let bench: KeeperBench;
 let keeper: Worker;
 
-beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
-});
 beforeEach(async () => {
   bench = await KeeperBench.open(database);
   return () => bench.close();
 });
-afterAll(() => close());
 
 /** Passes time, and works on what is due then. */
 async function pass(ms: number): Promise<void> {

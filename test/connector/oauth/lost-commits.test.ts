@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createConsents } from '../../../src/connector/oauth/consents.ts';
 import { readGrant } from '../../../src/connector/oauth/grant-store.ts';
 import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { DatabaseUnavailable } from '../../../src/runtime/database/errors.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
-import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { databaseOfFile, silentLogger } from '../support/event-fixtures.ts';
 
 const SERVICE = 'http://127.0.0.1:1/api/v1';
 const app = {
@@ -18,14 +18,11 @@ const app = {
 };
 const subscriptionId = appSubscriptionId(app);
 const keyRing = createKeyRing([generateSealingKey()]);
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 
 beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
   await database.query('insert into connector.subscriptions (id) values ($1)', [subscriptionId]);
 });
-afterAll(() => close());
 
 /** A consent whose first commit succeeds, or fails, but is not answered. Returns the account and what was revoked. */
 async function consent(commits: boolean, refreshToken: string, accountId?: string) {

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import nock from 'nock';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import {
   isRefusal,
@@ -11,6 +11,7 @@ import {
   ServiceUnreachable,
 } from '../../../src/connector/service-client/service-errors.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { answerByNock } from './answer-by-nock.ts';
 
 const origin = 'https://service.example';
 const baseUrl = `${origin}/api/v1`;
@@ -46,21 +47,7 @@ async function failure(run: Promise<unknown>): Promise<unknown> {
   );
 }
 
-beforeAll(() => {
-  // A file before it in the same process may have switched it off.
-  if (!nock.isActive()) nock.activate();
-  nock.disableNetConnect();
-});
-afterEach(() => {
-  const pending = nock.pendingMocks();
-  nock.cleanAll();
-  expect(pending).toEqual([]);
-  expect(clock.pending).toBe(0);
-});
-afterAll(() => {
-  nock.enableNetConnect();
-  nock.restore();
-});
+answerByNock(clock);
 
 describe('a connection id that looks like a segment of a path', () => {
   it.each(['.', '..', ''])('is not a connection, and the service is not called: %j', async (id) => {

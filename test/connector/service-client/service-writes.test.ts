@@ -1,5 +1,5 @@
 import nock from 'nock';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import {
   ServiceAnswerUnreadable,
@@ -8,6 +8,7 @@ import {
 } from '../../../src/connector/service-client/service-errors.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { proves } from '../../support/proves.ts';
+import { answerByNock } from './answer-by-nock.ts';
 
 const origin = 'https://service.example';
 const clock = new ManualClock();
@@ -32,21 +33,7 @@ async function failure(run: Promise<unknown>): Promise<ServiceError> {
   return error;
 }
 
-beforeAll(() => {
-  // A file before it in the same process may have switched it off.
-  if (!nock.isActive()) nock.activate();
-  nock.disableNetConnect();
-});
-afterEach(() => {
-  const pending = nock.pendingMocks();
-  nock.cleanAll();
-  expect(pending).toEqual([]);
-  expect(clock.pending).toBe(0);
-});
-afterAll(() => {
-  nock.enableNetConnect();
-  nock.restore();
-});
+answerByNock(clock);
 
 const silence = () => new Promise<nock.ReplyFnResult>(() => undefined);
 const text = { connectionId: 'cc1', to: '447700900201', text: 'hello', idempotencyKey: 'k1' };

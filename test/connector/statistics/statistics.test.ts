@@ -1,28 +1,23 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { keepStatistics } from '../../../src/connector/statistics/keep-statistics.ts';
 import { readStatistics } from '../../../src/connector/statistics/read-statistics.ts';
 import { statistics } from '../../../src/contract/connector/statistics.ts';
-import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
+import type { Queryable } from '../../../src/runtime/database/database.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { databaseOfFile, silentLogger } from '../support/event-fixtures.ts';
 
 const MINUTE_MS = 60_000;
 const QUARTER_MS = 15 * MINUTE_MS;
 const START = Date.parse('2026-03-02T10:00:00Z');
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 let clock: ManualClock;
 
-beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase());
-});
 beforeEach(async () => {
   clock = new ManualClock(START);
   await database.query('delete from connector.statistics');
 });
-afterAll(() => close());
 
 /** A process with some of the metrics of a connector. */
 function openProcess(store: Queryable = database) {

@@ -11,6 +11,7 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger, type Logger } from '../../../src/runtime/logger/logger.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 
 export const silentLogger: Logger = createLogger({ level: 'silent', name: 'test' });
 
@@ -34,6 +35,17 @@ export async function openConnectorDatabase(
       await made.drop();
     },
   };
+}
+
+/** A database of the connector that the tests of a file share. */
+export function databaseOfFile(): Database {
+  let close: () => Promise<void>;
+  const open = async (): Promise<Database> => {
+    const opened = await openConnectorDatabase();
+    ({ close } = opened);
+    return opened.database;
+  };
+  return ofFile(open, () => close());
 }
 
 /** The same without the days of the inbox, which a copy of the template has: only the default partition remains. */

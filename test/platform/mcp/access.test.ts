@@ -1,21 +1,19 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { proves } from '../../support/proves.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
-import { type OauthWorld, startOauthWorld, type TestApp } from '../oauth/oauth-fixture.ts';
+import { type TestApp, worldOfFile } from '../oauth/oauth-fixture.ts';
 import { callTool, MODERN, post, request, type ToolReply } from './tool-fixture.ts';
 
-let world: OauthWorld;
+const world = worldOfFile();
 let app: TestApp;
 let origin: string;
 let metadataUrl: string;
 beforeAll(async () => {
-  world = await startOauthWorld();
   app = await world.register();
   ({ origin } = world.service);
   metadataUrl = `${origin}/.well-known/oauth-protected-resource/api/mcp`;
 });
-afterAll(() => world.service.close());
 
 const obtain = async (fields: Readonly<Record<string, string>> = {}, of = app): Promise<string> =>
   (await world.obtainTokens(of, fields)).access;

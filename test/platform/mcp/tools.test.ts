@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { proves } from '../../support/proves.ts';
-import { type OauthWorld, startOauthWorld, type TestApp } from '../oauth/oauth-fixture.ts';
+import { type TestApp, worldOfFile } from '../oauth/oauth-fixture.ts';
 import { type CallOptions, callTool, post, request, type ToolResult } from './tool-fixture.ts';
 
-let world: OauthWorld;
 let app: TestApp;
 let token: string;
 let nextPhone = 4915600000000;
 /** Few enough to be reached, and more than any other test makes in a minute. */
 const SENDS_PER_MINUTE = 30;
+const world = worldOfFile(undefined, { sendsPerMinute: SENDS_PER_MINUTE });
 beforeAll(async () => {
-  world = await startOauthWorld(undefined, { sendsPerMinute: SENDS_PER_MINUTE });
   app = await world.register();
   token = (await world.obtainTokens(app)).access;
 });
-afterAll(() => world.service.close());
 
 const call = (name: string, given: unknown = {}, options: CallOptions = {}): Promise<ToolResult> =>
   callTool(world.service.origin, token, name, given, options);

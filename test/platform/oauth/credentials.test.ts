@@ -1,21 +1,19 @@
 import { createServer } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { connectionListAnswer } from '../../../src/contract/service/connections.ts';
 import { listMessagesAnswer } from '../../../src/contract/service/messages.ts';
 import { proves } from '../../support/proves.ts';
 import { readQr } from '../../support/read-qr.ts';
-import { type OauthWorld, startOauthWorld, type TestApp } from './oauth-fixture.ts';
+import { type OauthWorld, type TestApp, worldOfFile } from './oauth-fixture.ts';
 
 const PHONE = '4915100000000';
 const EVENTS = ['message.received', 'message.status', 'connection.disconnected', 'connection.connected'];
 
-let world: OauthWorld;
+const world = worldOfFile();
 let app: TestApp;
 beforeAll(async () => {
-  world = await startOauthWorld();
   app = await world.register();
 });
-afterAll(() => world.service.close());
 
 const call: OauthWorld['service']['call'] = (...given) => world.service.call(...given);
 

@@ -1,19 +1,15 @@
 import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { seedWorkspace } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
-import { type OauthWorld, PATHS, REDIRECT_URI, returned, startOauthWorld } from './oauth-fixture.ts';
+import { PATHS, REDIRECT_URI, returned, startOauthWorld, worldOfFile } from './oauth-fixture.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-let world: OauthWorld;
-beforeAll(async () => {
-  world = await startOauthWorld();
-});
-afterAll(() => world.service.close());
+const world = worldOfFile();
 
 /** How far the service's clock, which stands still, lies from the one that the foreign client reads. */
 function skew(): number {

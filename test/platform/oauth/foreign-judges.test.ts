@@ -2,17 +2,13 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as client from 'openid-client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { findPortBase } from '../../support/find-free-port.ts';
 import { proves } from '../../support/proves.ts';
 import { spawnCommand } from '../../support/spawn-command.ts';
-import { type OauthWorld, startOauthWorld } from './oauth-fixture.ts';
+import { worldOfFile } from './oauth-fixture.ts';
 
-let world: OauthWorld;
-beforeAll(async () => {
-  world = await startOauthWorld();
-});
-afterAll(() => world.service.close());
+const world = worldOfFile();
 
 /** Where a browser ends up that follows the address of an authorize request. */
 async function visit(address: URL): Promise<URL> {

@@ -1,18 +1,16 @@
 import { type CryptoKey, decodeJwt, generateKeyPair, importJWK, SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { proves } from '../../support/proves.ts';
 import { post, request } from '../mcp/tool-fixture.ts';
-import { type OauthReply, type OauthWorld, PATHS, startOauthWorld, type TestApp } from './oauth-fixture.ts';
+import { type OauthReply, PATHS, type TestApp, worldOfFile } from './oauth-fixture.ts';
 
-let world: OauthWorld;
+const world = worldOfFile();
 let app: TestApp;
 let other: TestApp;
 beforeAll(async () => {
-  world = await startOauthWorld();
   app = await world.register();
   other = await world.register({ name: 'Another' });
 });
-afterAll(() => world.service.close());
 
 const works = async (access: string): Promise<boolean> =>
   (await world.service.call('GET', '/connections', { key: access })).status === 200;

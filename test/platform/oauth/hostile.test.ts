@@ -1,30 +1,27 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   authorizeFields,
   encode,
   type Fields,
   type OauthReply,
-  type OauthWorld,
   PATHS,
   REDIRECT_URI,
   returned,
-  startOauthWorld,
   type TestApp,
+  worldOfFile,
 } from './oauth-fixture.ts';
 
 /** What somebody tries who means harm. Each is refused without a 5xx, or means no more than it seems to. */
-let world: OauthWorld;
+const world = worldOfFile();
 let app: TestApp;
 /** Returns to this machine, at this port alone. */
 let local: TestApp;
 let other: TestApp;
 beforeAll(async () => {
-  world = await startOauthWorld();
   app = await world.register({ redirectUris: [REDIRECT_URI, 'https://crm.example/second'] });
   local = await world.register({ redirectUris: ['http://127.0.0.1:4020/callback'] });
   other = await world.register({ name: 'Another' });
 });
-afterAll(() => world.service.close());
 
 const FORM = 'application/x-www-form-urlencoded';
 const works = async (access: string): Promise<boolean> =>

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { AppRegistration } from '../../../src/platform/oauth/apps.ts';
 import type { PortalSessions } from '../../../src/platform/oauth/portal-session.ts';
+import { ofFile } from '../../support/of-file.ts';
 import {
   seedWorkspace,
   startTestPlatform,
@@ -97,6 +98,14 @@ export async function startOauthWorld(
   const service = await startTestPlatform({ ...options, ports: { portal, ...options.ports } });
   const seeded = await seedWorkspace(service);
   return { service, ...seeded, ...useOauth(service, seeded.workspaceId) };
+}
+
+/** A world that the tests of a file share. */
+export function worldOfFile(...options: Parameters<typeof startOauthWorld>): OauthWorld {
+  return ofFile(
+    () => startOauthWorld(...options),
+    ({ service }) => service.close(),
+  );
 }
 
 /** Apps of a workspace, unless a registration says otherwise. */

@@ -1,33 +1,30 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { proves } from '../../support/proves.ts';
 import {
   encode,
   type Fields,
   type OauthReply,
-  type OauthWorld,
   PATHS,
   REDIRECT_URI,
   returned,
-  startOauthWorld,
   type TestApp,
   VERIFIER,
+  worldOfFile,
 } from './oauth-fixture.ts';
 
-let world: OauthWorld;
+const world = worldOfFile();
 let app: TestApp;
 let narrow: TestApp;
 let disabled: TestApp;
 let other: TestApp;
 
 beforeAll(async () => {
-  world = await startOauthWorld();
   app = await world.register();
   other = await world.register({ name: 'Another' });
   narrow = await world.register({ scopes: ['messaging.read'] });
   disabled = await world.register();
   await world.service.platform.oauth.apps.setEnabled(disabled.clientId, false);
 });
-afterAll(() => world.service.close());
 
 /** What an authorize request differs in from one that is right, and its error. */
 const RETURNED: readonly (readonly [what: string, fields: Fields, error: string])[] = [
