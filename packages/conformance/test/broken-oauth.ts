@@ -324,8 +324,15 @@ export const BROKEN_OAUTH: readonly BrokenOauth[] = [
     breakage: toolAnswer('tools/call', setting({ isError: false })),
   },
   {
-    what: 'the tool server lacks a challenge for a scope',
+    what: 'a tool sends without its scope',
     found: 'tools.scope',
+    breakage: answering(TOOLS, (answer) => {
+      if (answer.status === 403) Object.assign(answer, json(200, { jsonrpc: '2.0', id: 1, result: {} }));
+    }),
+  },
+  {
+    what: 'the tool server lacks a challenge for a scope',
+    found: 'tools.scope.status',
     breakage: answering(TOOLS, (answer) => {
       if (answer.status === 403) delete answer.headers['www-authenticate'];
     }),

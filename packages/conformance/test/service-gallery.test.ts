@@ -236,6 +236,15 @@ describe('an authorization server that does what the specification leaves open',
     expect(await gradeAuth(policy, 'oauth.code.verifier')).toEqual(['oauth.code.verifier pass']);
   });
 
+  it('may refuse a tool without its scope in an answer with 200', async () => {
+    const error = { code: -32_000, message: 'insufficient scope' };
+    const open: Breakage = {
+      answer: (answer) =>
+        void (answer.status === 403 && Object.assign(answer, json(200, { jsonrpc: '2.0', id: 1, error }))),
+    };
+    expect(await gradeAuth(open, 'tools.scope')).toEqual(['tools.scope pass', 'tools.scope.status differs']);
+  });
+
   it('may have sessions and an older revision at its tool server, and wait for the end of the handshake', async () => {
     const revision = '2025-03-26';
     const sessions = new Set<string>();

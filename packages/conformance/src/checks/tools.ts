@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Violation } from '../../../certify/src/runner/check.ts';
+import { Skip, Violation } from '../../../certify/src/runner/check.ts';
 import { type Exchange, parseJson } from '../../../certify/src/runner/exchange.ts';
 import { readConnections } from '../fixtures/connections.ts';
 import { authServer, expectChallenge, grant, withToken } from '../fixtures/oauth.ts';
@@ -190,7 +190,22 @@ export const toolChecks = inSection({ section: SECTION, needs: GRANT }, [
   {
     id: 'tools.scope',
     section: 'Scopes',
+    rule: 'A grant of messaging.read cannot send with send_messaging_message.',
+    needs: ['oauth', 'full', 'recipient'],
+    async run(context) {
+      const { access } = await readingGrant(context);
+      const [listed] = readConnections(await withToken(context, access).request('GET', '/connections'));
+      if (listed === undefined) throw new Skip('the grant lists no connection');
+      const text = 'Conformance check: not to be sent';
+      const args = { connectionId: listed.id, to: context.inputs.recipient, text };
+      expectFailed(await callTool(context, access, 'send_messaging_message', args));
+    },
+  },
+  {
+    id: 'tools.scope.status',
+    section: 'Scopes',
     rule: 'A grant of messaging.read gets 403 insufficient_scope, with a challenge, from send_messaging_message.',
+    level: 'reading',
     needs: ['oauth', 'full'],
     async run(context) {
       const { access } = await readingGrant(context);
