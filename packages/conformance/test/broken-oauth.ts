@@ -356,6 +356,13 @@ export const BROKEN_GRANTS: readonly BrokenOauth[] = [
     }),
   },
   {
+    what: 'a grant lists nothing, with an error',
+    found: 'oauth.grant.isolation',
+    breakage: answering(REST, (answer, { headers }) => {
+      if (headers['authorization']?.startsWith('Bearer ey')) answer.status = 404;
+    }),
+  },
+  {
     what: 'a grant lists connections of other workspaces',
     found: 'oauth.grant.isolation',
     breakage: answering(REST, (answer) => {

@@ -123,6 +123,19 @@ describe('a service that does what the specification leaves open', () => {
     ]);
   });
 
+  it('is not judged with a second key that it does not know', async () => {
+    const inputs = { ...graded.inputs, secondApiKey: 'msk_mistyped' };
+    const { results } = await grade(
+      { ...graded, inputs },
+      { only: ['isolation.list', 'oauth.grant.isolation'] },
+    );
+    const refused = { result: 'skip', reason: '--second-api-key is refused: 401 invalid_key' };
+    expect(results).toMatchObject([
+      { id: 'oauth.grant.isolation', ...refused },
+      { id: 'isolation.list', ...refused },
+    ]);
+  });
+
   it('may have no second page, and thus no cursor that another workspace could use', async () => {
     const { report } = await gradeThrough(
       graded,
@@ -350,6 +363,9 @@ describe('a broken service', () => {
     const report = await grade({ ...graded, inputs }, { only: ['isolation.', 'create.key.per-workspace'] });
     const kept = report.results.filter(({ result }) => !FAILED.includes(result)).map(({ id }) => id);
     expect(kept).toEqual([]);
+    expect(report.results.find(({ id }) => id === 'isolation.list')?.hint).toBe(
+      'Is --second-api-key a key of another workspace than --api-key?',
+    );
   });
 
   it('is detected if the legacy address answers differently', async () => {

@@ -15,6 +15,7 @@ export const isolationChecks = inSection({ section: SECTION, needs: SECOND }, [
   {
     id: 'isolation.list',
     rule: 'No connection is listed in two workspaces.',
+    hint: 'Is --second-api-key a key of another workspace than --api-key?',
     async run(context) {
       const own = new Set((await someConnections(context)).map(({ id }) => id));
       const exchange = await secondWorkspace(context).request('GET', '/connections');

@@ -196,6 +196,7 @@ export const tokenChecks = inSection({ section: SECTION, needs: GRANT }, [
       if (foreign === undefined) throw new Skip('the other workspace lists no connection');
       const client = withToken(context, (await grant(context)).access);
       const list = await client.request('GET', '/connections');
+      expectStatus(list, 200);
       if (readConnections(list).some(({ id }) => id === foreign.id))
         throw new Violation('no connection of another workspace', foreign.id, list);
       const detail = await client.request('GET', `/connections/${foreign.id}`);

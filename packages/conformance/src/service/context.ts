@@ -135,11 +135,18 @@ function exchangeIn(made: unknown): Exchange | undefined {
   return 'requestHeaders' in found ? (found as unknown as Exchange) : undefined;
 }
 
-/** The key of the other workspace. Checks that use it need `second-key`. A missing scope of it is a `Skip`. */
+/** The key of the other workspace. Checks that use it need `second-key`. If it is invalid or lacks a scope, they `Skip`. */
 export function secondWorkspace(context: ServiceContext): HttpClient {
   const authorization = `Bearer ${context.inputs.secondApiKey ?? ''}`;
   const client = context.clientFor({ as: 'key of another workspace', authorization });
-  return demandingScopes(client, 'the key of another workspace');
+  const demanding = demandingScopes(client, 'the key of another workspace');
+  return {
+    async request(method, path, request) {
+      const exchange = await demanding.request(method, path, request);
+      if (codeOf(exchange) === 'invalid_key') throw new Skip('--second-api-key is refused: 401 invalid_key');
+      return exchange;
+    },
+  };
 }
 
 /** The key with fewer scopes. Checks that use it need `narrow-key`. */
