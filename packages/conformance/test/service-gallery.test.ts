@@ -258,6 +258,23 @@ describe('an authorization server that does what the specification leaves open',
     expect(await gradeAuth(open, 'tools.scope')).toEqual(['tools.scope pass', 'tools.scope.status differs']);
   });
 
+  it('may stream the answer of a tool as an event of several lines, with any characters in its texts', async () => {
+    const streaming: Breakage = {
+      answer: (answer, { body }) => {
+        if (body?.method !== 'tools/call' || answer.status !== 200) return;
+        const reply =
+          typeof answer.body === 'string' ? JSON.parse(answer.body.replace(/^[^{]*/, '')) : answer.body;
+        const text = JSON.stringify({ ...reply, more: 'before\u2028after' }).replace(
+          ',"more"',
+          '\r\ndata: ,"more"',
+        );
+        answer.headers['content-type'] = 'text/event-stream';
+        answer.body = `event: message\r\ndata: ${text}\r\n\r\n`;
+      },
+    };
+    expect(await gradeAuth(streaming, 'tools.connections')).toEqual(['tools.connections pass']);
+  });
+
   it('may have sessions and an older revision at its tool server, and wait for the end of the handshake', async () => {
     const revision = '2025-03-26';
     const sessions = new Set<string>();

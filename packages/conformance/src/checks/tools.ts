@@ -33,13 +33,19 @@ const INITIALIZE = call('initialize', {
   clientInfo: { name: 'conformance', version: '1' },
 });
 
+/** The data of the events of a stream. Only CR, LF and both end a line. */
+const readEvents = (text: string): readonly string[] =>
+  text
+    .replace(/\r\n?/g, '\n')
+    .split('\n\n')
+    .map((event) => event.split('\n').flatMap((line) => (line.startsWith('data:') ? [line.slice(5)] : [])))
+    .map((lines) => lines.join('\n'));
+
 /** The response to a request: as JSON, or as the last event with one. @throws Violation if there is none */
 function readReply(exchange: Exchange): Fields {
   expectStatus(exchange, 200);
   const isStream = (exchange.headers.get('content-type') ?? '').startsWith('text/event-stream');
-  const messages = isStream
-    ? [...exchange.text.matchAll(/^data: ?(.+)$/gm)].map(([, data = '']) => parseJson(data))
-    : [exchange.json];
+  const messages = isStream ? readEvents(exchange.text).map(parseJson) : [exchange.json];
   const reply = messages.filter(isObject).findLast(({ id }) => id === 1);
   if (reply === undefined) throw new Violation('a JSON-RPC response', nameAnswer(exchange), exchange);
   return reply;
