@@ -145,10 +145,7 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
     barredApiKey: word('barred-api-key'),
     portalApiKey: word('portal-api-key'),
     lapsedConnectionId: word('lapsed-connection'),
-    legacyBaseUrl: readUrl('legacy-base-url', word('legacy-base-url'), ['http:', 'https:'])?.replace(
-      /\/+$/,
-      '',
-    ),
+    legacyBaseUrl: readUrl('legacy-base-url', word('legacy-base-url'), ['http:', 'https:']),
     connectionId: word('connection'),
     recipient: readDigits('recipient', word('recipient')),
     absentRecipient: readDigits('absent-recipient', word('absent-recipient')),
@@ -170,7 +167,7 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
   return {
     inputs: {
       ...inputs,
-      baseUrl: baseUrl?.replace(/\/+$/, '') ?? '',
+      baseUrl: baseUrl ?? '',
       apiKey: needed('api-key', env['SERVICE_API_KEY']),
       profile,
     },

@@ -52,7 +52,7 @@ describe('npm run conformance', () => {
   it('exits with 0 if nothing is violated, and with 1 if something is', async () => {
     const file = (name: string): string => join(folder, name);
     const [kept, broken] = await Promise.all([
-      grade('--only', 'connections.list.shape').ended,
+      grade('--base-url', `${baseUrl}/`, '--only', 'connections.list.shape').ended,
       grade(
         '--only',
         'connections.,webhook.get',
@@ -165,7 +165,7 @@ describe('npm run conformance', () => {
   });
 
   it('also reads address and key from the environment', () => {
-    const env = { SERVICE_BASE_URL: 'https://x.example/api/v1/', SERVICE_API_KEY: KEY };
+    const env = { SERVICE_BASE_URL: 'https://x.example/api/v1', SERVICE_API_KEY: KEY };
     expect(
       readConformanceOptions({ 'webhook-url': 'https://h.example/in', 'webhook-listen': '0.0.0.0:80' }, env),
     ).toEqual({

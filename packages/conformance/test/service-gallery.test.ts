@@ -283,7 +283,8 @@ describe('an authorization server that does what the specification leaves open',
     const strict: Breakage = {
       ask: ({ path, headers, body }) => {
         if (path !== '/api/mcp' || headers['authorization'] === undefined) return undefined;
-        const { 'mcp-session-id': session = '', 'mcp-protocol-version': version = revision } = headers;
+        const before = body.method === 'initialize' ? revision : 'none';
+        const { 'mcp-session-id': session = '', 'mcp-protocol-version': version = before } = headers;
         for (const name of ['mcp-session-id', 'mcp-protocol-version']) delete headers[name];
         if (version !== revision) return refusal('unsupported protocol version');
         if (body.method === 'initialize') return undefined;
