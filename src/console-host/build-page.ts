@@ -82,11 +82,12 @@ async function build(): Promise<void> {
   }
 }
 
-async function isFresh(): Promise<boolean> {
-  const builtAt = await changedAt(join(BUILT_PAGE, 'index.html'));
+/** Whether the built page is there and need not be built again. */
+export async function isFresh(vite = findVite(), folder = BUILT_PAGE): Promise<boolean> {
+  const builtAt = await changedAt(join(folder, 'index.html'));
   if (builtAt === 0) return false;
   // A page that cannot be built here again is good: the clock of whoever built it may have been behind.
-  return !RUNS_SOURCES || findVite() === null || builtAt >= (await sourcesChangedAt());
+  return !RUNS_SOURCES || vite === null || builtAt >= (await sourcesChangedAt());
 }
 
 let building: Promise<void> | undefined;

@@ -1,9 +1,9 @@
-import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { BUILT_PAGE, ensurePage, foreseeProblem } from '../../../src/console-host/build-page.ts';
+import { BUILT_PAGE, ensurePage, foreseeProblem, isFresh } from '../../../src/console-host/build-page.ts';
 import { ROOT } from '../../../test/support/root.ts';
 import { spawnCommand } from '../../../test/support/spawn-command.ts';
 
@@ -72,6 +72,19 @@ describe('a missing page', () => {
     expect(foreseeProblem('vite.js', folder)).toBeNull();
     writeFileSync(join(folder, 'index.html'), '');
     expect(foreseeProblem(null, folder)).toBeNull();
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe('a page that is older than its sources', () => {
+  it('is built again, and served where Vite is not installed', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'page-'));
+    expect(await isFresh(null, folder)).toBe(false);
+    writeFileSync(join(folder, 'index.html'), '');
+    expect(await isFresh('vite.js', folder)).toBe(true);
+    utimesSync(join(folder, 'index.html'), 1, 1);
+    expect(await isFresh('vite.js', folder)).toBe(false);
+    expect(await isFresh(null, folder)).toBe(true);
     rmSync(folder, { recursive: true });
   });
 });
