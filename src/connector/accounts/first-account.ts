@@ -87,7 +87,10 @@ export function firstAccountCandidate(
       }
     },
     async store(tx) {
-      const changed = await storeCredential(tx, keyRing, service);
+      const changed = await lockAndCompare(tx, service);
+      // Another process that tried it at the same time has stored it, and its polls have resumed.
+      if (changed.length === 0 && (await readInUse(tx))?.refused === false) return changed;
+      await storeCredential(tx, keyRing, service);
       await resumePolls(tx, FIRST_ACCOUNT_ID, clock.now());
       return changed;
     },
@@ -128,26 +131,26 @@ async function judgeWorkspace(db: Queryable, listed: ReadonlySet<string>): Promi
   };
 }
 
-/**
- * Replaces the stored credential, and returns the settings that differ. Its version increases, so that every
- * process uses it.
- */
+/** The settings that differ from what is stored, which nobody changes until the transaction ends. */
+async function lockAndCompare(db: Queryable, { baseUrl, apiKey }: ConfiguredService): Promise<string[]> {
+  const [before] = await orm(db)
+    .select({ baseUrl: accounts.baseUrl, keyDigest: accounts.credentialDigest })
+    .from(accounts)
+    .where(eq(accounts.id, FIRST_ACCOUNT_ID))
+    .for('update');
+  return [
+    ...(before?.baseUrl === baseUrl ? [] : ['SERVICE_BASE_URL']),
+    ...(equalSecrets(before?.keyDigest ?? '', digest(apiKey)) ? [] : ['SERVICE_API_KEY']),
+  ];
+}
+
+/** Replaces the stored credential. Its version increases, so that every process uses it. */
 async function storeCredential(
   db: Queryable,
   keyRing: KeyRing,
   { baseUrl, apiKey }: ConfiguredService,
-): Promise<string[]> {
-  const keyDigest = digest(apiKey);
-  const isFirst = eq(accounts.id, FIRST_ACCOUNT_ID);
-  const [before] = await orm(db)
-    .select({ baseUrl: accounts.baseUrl, keyDigest: accounts.credentialDigest })
-    .from(accounts)
-    .where(isFirst)
-    .for('update');
+): Promise<void> {
   const sealedCredential = await keyRing.seal(apiKey, credentialContext(FIRST_ACCOUNT_ID));
-  await renewCredential(db, isFirst, { baseUrl, sealedCredential, credentialDigest: keyDigest });
-  return [
-    ...(before?.baseUrl === baseUrl ? [] : ['SERVICE_BASE_URL']),
-    ...(equalSecrets(before?.keyDigest ?? '', keyDigest) ? [] : ['SERVICE_API_KEY']),
-  ];
+  const renewed = { baseUrl, sealedCredential, credentialDigest: digest(apiKey) };
+  await renewCredential(db, eq(accounts.id, FIRST_ACCOUNT_ID), renewed);
 }

@@ -5,6 +5,7 @@ import {
   readAccount,
   readAccounts,
 } from '../../../src/connector/accounts/account-store.ts';
+import { firstAccountCandidate } from '../../../src/connector/accounts/first-account.ts';
 import { readPollState } from '../../../src/connector/accounts/poll-state.ts';
 import { createSubscriptionSecrets } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { resealSecrets } from '../../../src/connector/db/sealed-columns.ts';
@@ -27,7 +28,7 @@ const database = databaseOfFile();
 let keyRing: KeyRing;
 
 beforeEach(async () => {
-  await database.query('truncate connector.accounts, connector.subscriptions');
+  await database.query('truncate connector.accounts, connector.subscriptions, connector.poll_states');
   keyRing = createKeyRing([oldKey]);
 });
 
@@ -89,6 +90,24 @@ describe('the configured account', () => {
     expect(await planned()).toEqual({ dueAt: now + 40_000, notBefore: now + 40_000 });
     await ensure({ service: { ...service, apiKey: 'other' } });
     expect(await planned()).toEqual({ dueAt: now, notBefore: null });
+  });
+
+  it('is polled at once with the same credential only if the service had refused it', async () => {
+    await ensure({ service });
+    const state =
+      'insert into connector.poll_states (account_id, due_at, refused_credential_version) values ($1, $2, $3)';
+    await database.query(state, [FIRST_ACCOUNT_ID, clock.now() + 40_000, null]);
+    const before = await readAccount(database, FIRST_ACCOUNT_ID);
+    const { store } = firstAccountCandidate({ database, keyRing, clock }, service);
+    // As another process does that has tried it at the same time.
+    expect(await database.transaction(store)).toEqual([]);
+    expect(await readAccount(database, FIRST_ACCOUNT_ID)).toEqual(before);
+    expect((await readPollState(database, FIRST_ACCOUNT_ID)).dueAt).toBe(clock.now() + 40_000);
+    await database.query('update connector.poll_states set refused_credential_version = $1', [
+      before?.credentialVersion,
+    ]);
+    expect(await database.transaction(store)).toEqual([]);
+    expect((await readPollState(database, FIRST_ACCOUNT_ID)).dueAt).toBe(clock.now());
   });
 
   it('keeps its credential if a process starts without one in its settings', async () => {
