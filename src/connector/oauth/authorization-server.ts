@@ -14,6 +14,8 @@ import { OauthRefusal, OauthUnreachable } from './oauth-errors.ts';
 export const CALL_DEADLINE_MS = 10_000;
 /** Metadata is read again after this time. If that fails, the previous metadata remains in use. */
 const METADATA_FRESH_MS = 3_600_000;
+/** The same after a failure: a document that was wrong for a moment, or an endpoint that moved, must not count for long. */
+const METADATA_DOUBTED_MS = 60_000;
 const LARGEST_ANSWER_BYTES = 1024 * 1024;
 
 /** What the token endpoint issued. */
@@ -61,10 +63,11 @@ export interface AuthorizationServer {
 export function createAuthorizationServer(app: OauthApp, clock: Clock): AuthorizationServer {
   const exchange = boundedFetch(clock);
   let known: { readonly config: client.Configuration; readonly readAt: number } | undefined;
+  let freshMs = METADATA_FRESH_MS;
 
   async function discover(): Promise<client.Configuration> {
     const now = clock.elapsed();
-    if (known !== undefined && now - known.readAt < METADATA_FRESH_MS) return known.config;
+    if (known !== undefined && now - known.readAt < freshMs) return known.config;
     try {
       const config = await client.discovery(
         new URL(app.authUrl),
@@ -91,8 +94,11 @@ export function createAuthorizationServer(app: OauthApp, clock: Clock): Authoriz
   async function call<T>(make: (config: client.Configuration) => Promise<T>): Promise<T> {
     const config = await discover();
     try {
-      return await make(config);
+      const answer = await make(config);
+      freshMs = METADATA_FRESH_MS;
+      return answer;
     } catch (error) {
+      freshMs = METADATA_DOUBTED_MS;
       throw describeFailure(error);
     }
   }

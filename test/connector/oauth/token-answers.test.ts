@@ -3,18 +3,21 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createAuthorizationServer } from '../../../src/connector/oauth/authorization-server.ts';
 import { OauthUnreachable } from '../../../src/connector/oauth/oauth-errors.ts';
+import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { proves } from '../../support/proves.ts';
 
 let issuer: string;
 let answer: unknown;
 let contentType: string;
+let tokenEndpoint: string | undefined;
 const listener = createServer((request, response) => {
   const isMetadata = request.url?.startsWith('/.well-known/') === true;
   const metadata = {
     issuer,
     authorization_endpoint: `${issuer}/authorize`,
-    token_endpoint: `${issuer}/token`,
+    token_endpoint: tokenEndpoint,
     response_types_supported: ['code'],
   };
   response.writeHead(200, { 'content-type': isMetadata ? 'application/json' : contentType });
@@ -24,12 +27,11 @@ const listener = createServer((request, response) => {
 beforeAll(async () => {
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   issuer = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+  tokenEndpoint = `${issuer}/token`;
 });
 afterAll(() => new Promise((resolve) => listener.close(resolve)));
 
-async function refresh(body: unknown, type = 'application/json') {
-  answer = body;
-  contentType = type;
+function open(clock: Clock) {
   const app = {
     authUrl: issuer,
     clientId: 'client',
@@ -37,7 +39,13 @@ async function refresh(body: unknown, type = 'application/json') {
     publicUrl: 'https://crm.example/',
     baseUrl: `${issuer}/api/v1`,
   };
-  return await createAuthorizationServer(app, systemClock).refresh('used');
+  return createAuthorizationServer(app, clock);
+}
+
+async function refresh(body: unknown, type = 'application/json', server = open(systemClock)) {
+  answer = body;
+  contentType = type;
+  return await server.refresh('used');
 }
 
 const issued = {
@@ -73,6 +81,16 @@ it('assumes 15 minutes where the lifetime cannot be read', proves('limits.tokens
 
 it('uses tokens whatever their content type is', async () => {
   expect(await refresh(issued, 'text/html')).toEqual(read);
+});
+
+it('asks again where tokens are issued a minute after a document that did not say', async () => {
+  const clock = new ManualClock();
+  const server = open(clock);
+  tokenEndpoint = undefined;
+  await expect(refresh(issued, undefined, server)).rejects.toBeInstanceOf(OauthUnreachable);
+  tokenEndpoint = `${issuer}/token`;
+  await clock.advance(60_000);
+  expect(await refresh(issued, undefined, server)).toEqual(read);
 });
 
 it('finds no tokens in anything else', async () => {
