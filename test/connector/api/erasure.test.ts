@@ -52,8 +52,14 @@ async function write(phone: string, text: string): Promise<string> {
   return messageId;
 }
 
-async function send(phone: string, text: string): Promise<string> {
-  const body = { connectionId, to: phone, text, reference: `${MARK}-${randomUUID()}` };
+async function send(phone: string, text: string | null, media?: object): Promise<string> {
+  const body = {
+    connectionId,
+    to: phone,
+    text: text ?? undefined,
+    media,
+    reference: `${MARK}-${randomUUID()}`,
+  };
   return (await running.connector<{ outboundId: string }>('POST', '/v1/messages', body)).outboundId;
 }
 
@@ -80,6 +86,8 @@ describe('erasing a person', () => {
     const ids = [await write(OLD, `${MARK} one`), await write(NEW, `${MARK} fails`)];
     const kept = await write(OTHER, 'of somebody else');
     const sent = await send(NEW, `${MARK} answer`);
+    const file = { filename: `${MARK}.txt`, mimetype: 'text/plain', data: 'aGk=', caption: `${MARK} file` };
+    const sentFile = await send(NEW, null, file);
     await running.loop.settle();
     await running.connector('POST', '/v1/sync', {});
     await running.loop.settle();
@@ -103,7 +111,7 @@ describe('erasing a person', () => {
     );
     expect(await found()).toEqual(TRACES);
 
-    expect(await erase(OLD)).toEqual({ messages: 3, sends: 1 });
+    expect(await erase(OLD)).toEqual({ messages: 4, sends: 2 });
 
     expect(await found()).toEqual([]);
     expect(await dump()).toContain('not erased');
@@ -124,9 +132,10 @@ describe('erasing a person', () => {
     const told = (await changes()).filter(({ type }) => type === 'person.erased');
     expect(told).toEqual([expect.objectContaining({ connectionId })]);
     const erasedIds = told.flatMap(({ data }) => ('messageIds' in data ? data.messageIds : []));
-    expect(erasedIds).toHaveLength(3);
+    expect(erasedIds).toHaveLength(4);
     expect(erasedIds).toEqual(expect.arrayContaining(ids));
-    expect(told.flatMap(({ data }) => ('outboundIds' in data ? data.outboundIds : []))).toEqual([sent]);
+    const outboundIds = told.flatMap(({ data }) => ('outboundIds' in data ? data.outboundIds : []));
+    expect(outboundIds.toSorted()).toEqual([sent, sentFile].sort());
     const created = (await changes()).find((change) => 'messageId' in change && change.messageId === ids[0]);
     expect(created).toMatchObject({
       type: 'message.created',

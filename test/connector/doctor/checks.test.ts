@@ -7,6 +7,7 @@ import {
   STORE_CHECKS,
   WORK_CHECKS,
 } from '../../../src/connector/doctor/check-order.ts';
+import { judgeServer } from '../../../src/connector/doctor/checks/redis.ts';
 import { HEALTH } from '../../../src/connector/state/health.ts';
 import { readProjectFile } from '../../support/markdown.ts';
 
@@ -30,4 +31,16 @@ describe('the checks of the doctor', () => {
     );
     expect([...new Set(named)].sort()).toEqual([...FIRST, ...IDS].sort());
   });
+});
+
+it.each([
+  ['4.0.14', 'problem: Redis 4.0.14 is too old: 5.0 or newer is required.'],
+  ['5.0.0', 'warning: Redis 5.0.0 works, but 6.2 or newer is recommended.'],
+  ['6.0.20', 'warning: Redis 6.0.20 works, but 6.2 or newer is recommended.'],
+  ['6.2.0', 'ok: Redis answers and evicts nothing.'],
+  ['7.0.1', 'ok: Redis answers and evicts nothing.'],
+])('Redis %s is judged by its version', (version, expected) => {
+  const memory = { policy: 'noeviction', usedBytes: 0, maxBytes: 0 };
+  const { verdict, says } = judgeServer({ hosts: 'a', version, isReplica: false, ...memory });
+  expect(`${verdict}: ${says}`).toBe(expected);
 });

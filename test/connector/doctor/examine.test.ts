@@ -112,7 +112,8 @@ describe('the service', () => {
     expect(told(reports, 'service')).toContain(advice);
     if (advice !== 'messaging.read')
       expect(told(reports, 'scopes')).toBe('not_checked: The service could not be queried.');
-    // The checks of the database run nevertheless.
+    // The checks of the database and of the webhook's address run nevertheless.
+    expect(told(reports, 'webhook-address')).toMatch(/^ok/);
     expect(told(reports, 'numbers')).toMatch(/^ok/);
     expect(told(reports, 'reading')).toMatch(/^ok/);
   });
@@ -246,13 +247,23 @@ describe('the webhook of an old consent', () => {
     expect(await system.ask('events')).toMatch(
       /^problem: The service delivers only message\.received, because the consent is old[\s\S]*consent to the app again/,
     );
-    // Where the service does not say, the messages do: none of these statuses came by webhook.
+    // Where the service does not say, the messages do: none of these statuses came by webhook. No status of a cloud_api
+    // number ever does.
     system.service.events = [];
-    for (let sent = 0; sent < 3; sent += 1) {
-      await deliverGood();
-      system.service.addMessage('c1', system.clock.now(), { direction: 'outgoing', status: 'read' });
-    }
-    await system.poll();
+    system.service.addConnection('cloud', { provider: 'cloud_api' });
+    const send = async (connectionId: string) => {
+      for (let sent = 0; sent < 3; sent += 1) {
+        await deliverGood();
+        system.service.addMessage(connectionId, system.clock.now(), {
+          direction: 'outgoing',
+          status: 'read',
+        });
+      }
+      await system.poll();
+    };
+    await send('cloud');
+    expect(await system.ask('events')).toMatch(/^not_checked: The service lists no event types/);
+    await send('c1');
     expect(await system.ask('events')).toMatch(
       /^problem: The service delivers only message\.received, because the consent is old[\s\S]*the status of 0 of 3 outgoing messages/,
     );

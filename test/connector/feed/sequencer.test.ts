@@ -10,6 +10,7 @@ import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase, type Queryable } from '../../../src/runtime/database/database.ts';
+import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
   emptyTables,
@@ -254,19 +255,35 @@ describe('numbering changes', () => {
     await expect(numbering).rejects.toThrow('read committed, but this one is repeatable read');
   });
 
-  it('continues after the database has failed', async () => {
+  it('continues after the database has failed, and says so once for each outage', async () => {
     let broken = true;
     const flaky: Database = Object.assign(Object.create(database), {
       query: (text: string, params: readonly unknown[]) =>
         broken ? Promise.reject(new Error('gone')) : database.query(text, params),
     });
-    const sequencer = sequencerOn(flaky);
-    await database.query(insertChange, ['a']);
-    sequencer.notify();
-    await expect(sequencer.settle()).rejects.toThrow('gone');
-    broken = false;
-    await sequencer.settle();
-    expect(await numbers()).toEqual([['a', 1]]);
+    const clock = new ManualClock();
+    const lines: string[] = [];
+    const logger = createLogger({
+      level: 'warn',
+      name: 'test',
+      destination: { write: (line) => lines.push(line) },
+    });
+    const sequencer = createSequencer({ database: flaky, clock, logger, onNumbered: () => undefined });
+    for (const name of ['a', 'b']) {
+      await database.query(insertChange, [name]);
+      for (broken of [true, true, false]) {
+        sequencer.notify();
+        await clock.advance(50);
+        await sequencer
+          .settle()
+          .catch((error: Error) => expect([broken, error.message]).toEqual([true, 'gone']));
+      }
+    }
+    expect(await numbers()).toEqual([
+      ['a', 1],
+      ['b', 2],
+    ]);
+    expect(lines).toHaveLength(2);
   });
 });
 

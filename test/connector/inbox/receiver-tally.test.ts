@@ -45,12 +45,18 @@ it('writes every 2 s, only what was counted, and keeps two days', async () => {
     },
   };
   const tally = createReceiverTally({ database: watched, clock, logger: silentLogger });
-  await clock.advance(49 * HOUR_MS);
+  for (const kind of ['too_large', 'unavailable'] as const) {
+    const earlier = open();
+    earlier.note('default', kind);
+    await earlier.close();
+    await clock.advance(HOUR_MS);
+  }
+  await clock.advance(47 * HOUR_MS);
   tally.start();
   tally.note('default', 'stale_timestamp', 400_000);
   await clock.advance(2_000);
   await cleaned.promise;
-  expect(await rows()).toMatchObject([{ kind: 'stale_timestamp', count: 1 }]);
+  expect(await rows()).toMatchObject([{ kind: 'unavailable' }, { kind: 'stale_timestamp', count: 1 }]);
   await clock.advance(60_000);
   await tally.close();
   expect(asked).toEqual(['INSERT', 'DELETE']);

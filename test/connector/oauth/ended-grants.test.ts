@@ -159,7 +159,13 @@ describe('a process that starts', () => {
     });
     await started.candidate.store(grants.world.database);
     await started.start();
+    const [grant] = await grants.world.database.query<{ token: string }>(
+      'select sealed_refresh_token as token from connector.oauth_grants where account_id = $1',
+      [foreign],
+    );
+    started.revokeRemoved(foreign, grant?.token ?? '');
     await started.close();
+    expect(grants.auth.requests.at(-1)?.path).toBe('/revoke');
     expect(await accountOf(moved)).toMatchObject({ baseUrl: grants.world.service.baseUrl });
     expect(await accountOf(foreign)).toMatchObject({ baseUrl: 'http://127.0.0.1:1/api/v1' });
     expect(lines.find((line) => line.includes('accounts of a different OAuth app'))).toContain('"count":1');

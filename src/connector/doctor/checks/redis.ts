@@ -48,7 +48,8 @@ function explainNoAnswer(hosts: string, error: unknown): Finding {
   });
 }
 
-function judgeServer(server: RedisState): Finding {
+/** What is to be said of one server. */
+export function judgeServer(server: RedisState): Finding {
   const { hosts, version, isReplica, policy, usedBytes, maxBytes } = server;
   const memory =
     maxBytes > 0
@@ -93,9 +94,8 @@ function judgeServer(server: RedisState): Finding {
   return ok('Redis answers and evicts nothing.', { evidence });
 }
 
-function isOlder(version: string, than: readonly number[]): boolean {
+function isOlder(version: string, [needed = 0, neededMinor = 0]: readonly number[]): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  const [needed = 0, neededMinor = 0] = than;
   return major < needed || (major === needed && minor < neededMinor);
 }
 
