@@ -84,6 +84,8 @@ describe('OAuth in the sandbox', () => {
     const second = await obtain();
     await refresh(second.refresh_token);
     const { body: page } = await test.call('GET', '/grants?limit=1');
+    const { now } = (await test.call('GET', '/clock')).body;
+    const expiresAt = new Date(Date.parse(now) + 30 * 24 * 3_600_000).toISOString();
     expect(page.entries).toMatchObject([
       {
         clientId: app.clientId,
@@ -91,8 +93,8 @@ describe('OAuth in the sandbox', () => {
         scopes: ['messaging.read'],
         refreshes: 1,
         refreshTokens: [
-          { expiresAt: expect.any(String), usedAt: null },
-          { expiresAt: expect.any(String), usedAt: expect.any(String) },
+          { expiresAt, usedAt: null },
+          { expiresAt, usedAt: now },
         ],
         revokedAt: null,
       },

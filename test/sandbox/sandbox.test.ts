@@ -425,8 +425,13 @@ describe('the sandbox', () => {
       const connector = { host: 'connector.example.com', target: 'http://127.0.0.1:4020' };
       const crm = { host: 'crm.example.com', target: receiver.origin };
       expect((await test.call('GET', '/hosts')).body).toEqual({ entries: [connector, crm] });
-      await test.call('DELETE', '/hosts/connector.example.com');
-      expect((await test.call('GET', '/hosts')).body).toEqual({ entries: [crm] });
+      await test.call('PUT', '/hosts/connector.example.com', { target: receiver.origin });
+      const moved = { ...connector, target: receiver.origin };
+      expect((await test.call('GET', '/hosts')).body).toEqual({ entries: [moved, crm] });
+      for (const entries of [[connector, crm], [crm]]) {
+        await test.call('DELETE', '/hosts/connector.example.com');
+        expect((await test.call('GET', '/hosts')).body).toEqual({ entries });
+      }
     });
 
     it('are suggested by the record of an attempt to an unknown name', () => {

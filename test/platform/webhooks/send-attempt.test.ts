@@ -3,7 +3,8 @@ import { expect, it } from 'vitest';
 import { type AttemptResult, sendAttempt } from '../../../src/platform/webhooks/send-attempt.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-it('an attempt that has timed out while it waited for a connection is not sent', async () => {
+/** An attempt of which the test plays the connection. */
+function begin() {
   const clock = new ManualClock();
   const results: AttemptResult[] = [];
   const aborted: Error[] = [];
@@ -18,6 +19,18 @@ it('an attempt that has timed out while it waited for a connection is not sent',
     { clock, deadlineMs: 10_000 },
     (result) => results.push(result),
   );
+  return { clock, results, aborted, handler };
+}
+
+it('an attempt that is only told to wait has no status', async () => {
+  const { clock, results, handler } = begin();
+  handler.onResponseStart?.({} as Dispatcher.DispatchController, 103, { server: 'a' });
+  await clock.advance(10_000);
+  expect(results).toEqual([{ error: 'timeout' }]);
+});
+
+it('an attempt that has timed out while it waited for a connection is not sent', async () => {
+  const { clock, results, aborted, handler } = begin();
   await clock.advance(10_000);
   const abort = (reason: Error): void => void aborted.push(reason);
   handler.onRequestStart?.({ abort } as Dispatcher.DispatchController, null);

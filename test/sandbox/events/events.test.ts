@@ -1,5 +1,9 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type SandboxEvent, sandboxEvent } from '../../../src/contract/sandbox/calls.ts';
+import { createEventHub } from '../../../src/sandbox/events/event-hub.ts';
+import { createEventStreams } from '../../../src/sandbox/events/event-streams.ts';
 import { type EventReader, readEvents } from '../../support/event-reader.ts';
 import { readExactly } from '../../support/platform.ts';
 import { startTestSandbox } from '../fixture.ts';
@@ -169,6 +173,25 @@ describe('the stream of events', () => {
     });
     await hook.clock.advance(15_000);
     await expect(beat).resolves.toBeUndefined();
+  });
+
+  it('of a reader that has left before it begins follows nothing', async () => {
+    let following = 0;
+    const follow = () => {
+      following += 1;
+      return () => (following -= 1);
+    };
+    const { handle } = createEventStreams({
+      ...{
+        hub: { ...createEventHub(), listen: follow },
+        connector: { follow },
+        ledger: { follow: async () => follow() },
+      },
+      ...{ time: hook.service.platform.time, clock: hook.clock },
+    } as unknown as Parameters<typeof createEventStreams>[0]);
+    const response = new ServerResponse(new IncomingMessage(new Socket())).destroy();
+    await handle({} as never, response as never, () => undefined);
+    expect(following).toBe(0);
   });
 
   it('ends permanently when the sandbox ends its streams', async () => {
