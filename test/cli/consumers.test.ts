@@ -72,8 +72,12 @@ describe('npm run consumers', () => {
       'crm',
       'handler',
     ]);
-    expect(await json('change', 'crm', '--attempts', '3')).toMatchObject({ attempts: 3, ordered: false });
-    expect(await json('change', 'crm', '--historic', 'skip')).toMatchObject({ historic: 'skip' });
+    const changes =
+      '--attempts 3 --batch 4 --concurrency 5 --deadline-ms 600 --place-changes 7 --place-ms 80';
+    expect(await json('change', 'crm', ...changes.split(' '), '--historic', 'skip')).toMatchObject({
+      ...{ attempts: 3, batch: 4, concurrency: 5, deadlineMs: 600, placeChanges: 7, placeMs: 80 },
+      ...{ historic: 'skip', ordered: false },
+    });
     expect(await json('pause', 'crm')).toMatchObject({ state: 'paused' });
     expect(await json('replay', 'crm', '1')).toMatchObject({ state: 'paused' });
     expect(await json('replay', 'crm', '2026-01-01T00:00:00Z')).toMatchObject({ name: 'crm' });

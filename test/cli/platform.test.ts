@@ -14,6 +14,8 @@ it('npm run platform serves the service and its sandbox, without a connector', a
   const database = await createTestDatabase();
   const command = spawnCli('platform', ['--json', '--port-base', '0'], {
     PLATFORM_DATABASE_URL: database.url,
+    // That of a connector.
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
     PLATFORM_TRUSTED_PROXIES: '127.0.0.1',
   });
 

@@ -79,13 +79,12 @@ describe('a snapshot', () => {
       params: { host: 'acme.example.com' },
       body: { target: 'http://127.0.0.1:1' },
     });
-    await loop.sandbox.setTiming({ body: { sendScale: 0.5 } });
-    await loop.sandbox.setTiming({ body: { sendScale: 0 } });
     await loop.connector.queueMessage({
       body: { connectionId, to: CONTACT, text: 'Good morning', reference: 'crm-1' },
     });
     await loop.waitFor({ list: 'messages', q: 'direction:outgoing' });
     await loop.settle();
+    await loop.sandbox.setTiming({ body: { sendScale: 0.5 } });
     await loop.sandbox.putFaults({
       body: {
         seed: 7,

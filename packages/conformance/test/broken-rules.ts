@@ -62,8 +62,10 @@ function replacing(
   });
 }
 
-function refusing(code: string, change: (answer: PassingAnswer) => void) {
-  return (): Breakage => ({ answer: (answer) => void (answer.body?.error === code && change(answer)) });
+function refusing(code: string, change: (answer: PassingAnswer, request: PassingRequest) => void) {
+  return (): Breakage => ({
+    answer: (answer, request) => void (answer.body?.error === code && change(answer, request)),
+  });
 }
 
 const withoutPicture = succeeding('GET', DETAIL, ({ body }) => {
@@ -96,15 +98,17 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     }),
   },
   {
-    what: 'no challenge with a 401',
+    what: 'no challenge for an unknown key',
     found: 'auth.challenge',
-    breakage: refusing('invalid_key', ({ headers }) => void delete headers['www-authenticate']),
+    breakage: refusing('invalid_key', ({ headers }, request) => {
+      if (request.headers['authorization'] !== undefined) delete headers['www-authenticate'];
+    }),
   },
   {
-    what: 'a challenge of another scheme',
+    what: 'a challenge of another scheme without a credential',
     found: 'auth.challenge',
-    breakage: refusing('invalid_key', ({ headers }) => {
-      headers['www-authenticate'] = 'Basic realm="x"';
+    breakage: refusing('invalid_key', ({ headers }, request) => {
+      if (request.headers['authorization'] === undefined) headers['www-authenticate'] = 'Basic realm="x"';
     }),
   },
   {

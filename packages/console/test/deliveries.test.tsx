@@ -46,6 +46,7 @@ describe('a delivery', () => {
     expect(attempts.textContent).toContain('500 · 20 ms');
     expect(attempts.textContent).toContain('no answer · 0.0 ms');
     expect(attempts.textContent).toContain('dropped by the fault lost');
+    expect(screen.getAllByTitle(/^Attempt 2 at/)[0]?.style.width).toBe('0%');
     expect(attempts.textContent).toMatch(/Sent again at .*200 · 20 ms/);
     expect(shown.getByText('nginx')).toBeDefined();
     const answer = shown.getAllByRole('figure', { name: 'Response body' })[0] as HTMLElement;

@@ -207,12 +207,13 @@ describe('a process', () => {
   it.each(['SIGINT', 'SIGTERM'] as const)('closes in order on %s, and exits with 0', async (signal) => {
     const { code, output } = await runFixture('good', [['ready', signal]]);
     expect(code).toBe(0);
-    expect(output).toContain('closed');
+    expect(output).toContain('closed\nended after 300 ms');
   });
 
   it('exits with 1 if a step failed', async () => {
-    const { code } = await runFixture('fail', [['ready', 'SIGTERM']]);
+    const { code, output } = await runFixture('fail', [['ready', 'SIGTERM']]);
     expect(code).toBe(1);
+    expect(output).not.toContain('ended');
   });
 
   it('exits at once on a second signal', async () => {

@@ -9,7 +9,12 @@ const behavior = process.argv[2];
 const logger = createLogger({ level: 'info', name: 'fixture', destination: 'stdout' });
 // Pauses between the first signal and what follows it.
 const clock = new ManualClock();
-const lifecycle = createLifecycle({ logger, clock, deadlineMs: 60_000 });
+await clock.advance(5_000);
+const onStop = {
+  begun: () => undefined,
+  ended: (ms: number) => void process.stdout.write(`ended after ${ms} ms\n`),
+};
+const lifecycle = createLifecycle({ logger, clock, deadlineMs: 60_000, onStop });
 
 lifecycle.onClose('listener', async () => {
   if (behavior === 'hang') {
@@ -22,6 +27,7 @@ lifecycle.onClose('listener', async () => {
     await once(process, 'SIGINT');
   }
   if (behavior === 'fail') throw new Error('the step broke');
+  if (behavior === 'good') await clock.advance(300);
   process.stdout.write('closed\n');
 });
 lifecycle.closeOnSignals();
