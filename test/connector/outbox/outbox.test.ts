@@ -546,10 +546,10 @@ describe('a queue that its own process could not release', () => {
     await process.settle();
     await bench.clock.skip(MINUTE);
     await process.settle();
-    failing = false;
     const id = await bench.queueText(connectionId, 'two');
     await process.settle();
     expect(await bench.read(id)).toMatchObject({ state: 'queued', attempts: 0 });
+    failing = false;
     await process.presence.beat();
     await expect.poll(() => bench.stateOf(id)).toBe('sent');
   });
