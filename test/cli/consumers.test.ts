@@ -62,6 +62,15 @@ describe('npm run consumers', () => {
     );
   });
 
+  it('says why a consumer is disabled', async () => {
+    const { consumer } = await json('create', 'crm', '--url', ADDRESS);
+    const disabled = { ...consumer, state: 'disabled', disabledReason: 'the consumer answered 410' };
+    const connector = await listen((_request, response) => void response.end(JSON.stringify(disabled)));
+    const shown = await told('show', 'crm', '--connector', connector.url);
+    await connector.drain(0);
+    expect(shown).toMatch(/^state +disabled: the consumer answered 410$/m);
+  });
+
   it('prints what the API answers with --json', async () => {
     const created = await json('create', 'crm', '--url', ADDRESS, '--from', 'beginning', '--ordered', 'no');
     expect(created).toMatchObject({

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runExport } from '../../src/commands/run-export.ts';
 import { type ExportPage, writeExport } from '../../src/commands/write-export.ts';
+import { listen } from '../support/listen.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
@@ -68,6 +69,22 @@ describe('npm run export', () => {
     rmSync(file);
     await run('messages', '--out', file, '--person', '+44 (7700) 900-201');
     expect(lines()).toMatchObject(['three ünï', 'two\nlines', 'one'].map((text) => ({ text })));
+  });
+
+  it('says at every 10,000 entries how many it has', async () => {
+    await test.client.arrival(await test.client.write(await test.client.qrConnection(), 'one of many'));
+    const list = await test.connector<{ messages: unknown[] }>('GET', '/v1/messages?limit=1');
+    const messages = Array.from({ length: 1_000 }, () => list.messages[0]);
+    const connector = await listen(({ url = '' }, response) => {
+      const page = Number(new URL(url, 'http://connector').searchParams.get('cursor') ?? 1);
+      const nextCursor = page < 21 ? String(page + 1) : null;
+      response.end(JSON.stringify({ ...list, messages, nextCursor, hasMore: nextCursor !== null }));
+    });
+    const words = ['messages', '--out', file, '--connector', connector.url];
+    const { stdout, stderr } = await runInProcess(runExport, words);
+    await connector.drain(0);
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/^10000 messages\n20000 messages\n21000 messages in .+\n$/);
   });
 
   it.each([

@@ -6,6 +6,7 @@ import { closeServer } from '../../conformance/test/graded-service.ts';
 import type { ReceiverContext } from '../src/receiver/context.ts';
 import { demand } from '../src/receiver/effect.ts';
 import { type Check, type Probe, Skip, Violation } from '../src/runner/check.ts';
+import type { Exchange } from '../src/runner/exchange.ts';
 import { createHttpClient, createPace } from '../src/runner/http-client.ts';
 import { createJournal, type Journal } from '../src/runner/journal.ts';
 import { createObserver } from '../src/runner/observer.ts';
@@ -89,6 +90,22 @@ describe('a check', () => {
       { result: 'fail', expected: 'a result within 1 s', actual: 'none by then' },
       { result: 'pass' },
     ]);
+  });
+
+  it('that uses an earlier exchange again has it as evidence once, in its place', async () => {
+    const [first, second] = ['/first', '/second'].map((path) => ({
+      ...{ as: 'nobody', method: 'GET', path, requestHeaders: {}, requestBody: undefined },
+      ...{ status: 200, headers: new Headers(), text: '', json: undefined, ms: 1 },
+    })) as [Exchange, Exchange];
+    const { results } = start([
+      check(async ({ recall, current }) => {
+        recall(first);
+        current().see(second);
+        for (const again of [first, second]) recall(again);
+      }),
+    ]);
+    const [{ evidence } = { evidence: [] }] = await results;
+    expect(evidence.map(({ request }) => request)).toEqual(['GET /first (nobody)', 'GET /second (nobody)']);
   });
 
   it('that took too long leaves time to look for the cause, which is no evidence of it', async () => {
