@@ -59,21 +59,29 @@ export const outbound = z.object({
 export type Outbound = z.infer<typeof outbound>;
 
 /** Query of `GET /v1/outbound`. */
-export const listOutboundQuery = z.strictObject({
-  accountId: ofAccount,
-  state: outboundState
-    .optional()
-    .describe(
-      `Only sends in this state: ${OUTBOUND_STATES.map((state) => `\`${state}\``).join(', ')}. If absent, sends in all states.`,
-    ),
-  connectionId: ofConnection,
-  to: z
-    .string()
-    .regex(/^[^\0]{1,64}$/, 'must be the number of a recipient')
-    .optional()
-    .describe('Only sends to this number, in any spelling, also with `+`, spaces and signs.'),
-  ...pageQuery,
-});
+export const listOutboundQuery = z
+  .strictObject({
+    accountId: ofAccount,
+    state: outboundState
+      .optional()
+      .describe(
+        `Only sends in this state: ${OUTBOUND_STATES.map((state) => `\`${state}\``).join(', ')}. If absent, sends in all states.`,
+      ),
+    connectionId: ofConnection,
+    to: z
+      .string()
+      .regex(/^[^\0]{1,64}$/, 'must be the number of a recipient')
+      .optional()
+      .describe(
+        'Only sends to this number, in any spelling, also with `+`, spaces and signs. Needs `connectionId`.',
+      ),
+    ...pageQuery,
+  })
+  // No index begins with the number: without a connection, all sends would be read.
+  .refine(({ to, connectionId }) => to === undefined || connectionId !== undefined, {
+    path: ['connectionId'],
+    message: 'is needed with `to`',
+  });
 export type ListOutboundQuery = z.infer<typeof listOutboundQuery>;
 
 export const outboundList = listOf('outbound', outbound);

@@ -141,6 +141,8 @@ describe('an operator', () => {
     expect(await found('+55 11 8765-4321')).toEqual([ids[1]]);
     expect(await found('447700900202')).toEqual([]);
     await expect(found('')).rejects.toThrow(/400/);
+    const everywhere = connector('GET', `/v1/outbound?to=${PHONE}`);
+    await expect(everywhere).rejects.toThrow(/400: .*connectionId: is needed with `to`/);
   });
 
   it('can list sends newest first in pages, by state and connection', async () => {
