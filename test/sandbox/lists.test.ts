@@ -182,7 +182,7 @@ describe('GET /messages', () => {
 
 describe('GET /webhooks', () => {
   it('lists each registration with its last deliveries, and no secret', async () => {
-    hook.receiver.script({ status: 200 }, { status: 410 }, { status: 410 }, { status: 410 });
+    hook.receiver.script({ status: 200 }, { status: 503 }, { status: 503 }, { status: 410 });
     await hook.write('arrives');
     await settle();
     await hook.write('is dropped');

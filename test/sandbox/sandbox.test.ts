@@ -5,6 +5,7 @@ import { delivery, ledgerEntry } from '../../src/contract/sandbox/deliveries.ts'
 import { sandboxInfo } from '../../src/contract/sandbox/info.ts';
 import type { DeliveryRecord } from '../../src/platform/webhooks/delivery-record.ts';
 import { presentDelivery } from '../../src/sandbox/endpoints/delivery-endpoints.ts';
+import { createSandboxPorts } from '../../src/sandbox/sandbox-ports.ts';
 import { readExactly } from '../support/platform.ts';
 import { proves } from '../support/proves.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -462,6 +463,15 @@ describe('the sandbox', () => {
         'name_not_resolved; PUT /sandbox/v1/hosts/acme.example opens a tunnel',
         'timeout',
       ]);
+    });
+
+    it('closed ones are saved and restored, as hidden workspaces are', () => {
+      const [before, after] = [createSandboxPorts(), createSandboxPorts()];
+      for (const { hosts } of [before, after]) hosts.pin('connector.example.com', 'http://127.0.0.1:4020');
+      before.hosts.remove('connector.example.com');
+      before.hide('w1');
+      after.load(before.save());
+      expect([after.hosts.all(), after.hidden()]).toEqual([[], ['w1']]);
     });
 
     it('of the configuration are restored by a reset, and those added later are deleted', async () => {

@@ -277,11 +277,15 @@ describe('the registrations of a process', () => {
       await registrations.settle();
     }
     expect(waits().at(-1)).toBe(20_000);
+    // A new credential begins anew.
+    await registrations.add(await account());
+    await registrations.settle();
+    expect(waits().at(-1)).toBe(5_000);
     service.fault = () => undefined;
-    await clock.advance(20_000);
+    await clock.advance(5_000);
     await registrations.settle();
     expect(issued).toEqual(['default registered']);
-    expect(service.requests.filter(({ method }) => method === 'PUT')).toHaveLength(4);
+    expect(service.requests.filter(({ method }) => method === 'PUT')).toHaveLength(5);
     await registrations.close();
     expect(clock.pending).toBe(0);
   });

@@ -130,6 +130,14 @@ describe('a restart', () => {
 });
 
 describe('a deletion', () => {
+  it('of a connection that no poll has seen succeeds if its answer was lost and the next one is 404', async () => {
+    phones.script.push('reset');
+    const asked = remove('unseen');
+    await world.clock.pass(600);
+    expect((await asked).body).toEqual({ ok: true });
+    expect(codeOf(await remove('nobody'))).toEqual([404, 'not_found']);
+  });
+
   it('is final: the row stays for its messages, and no list shows it', async () => {
     expect((await remove()).body).toEqual({ ok: true });
     expect(await mirrored()).toMatchObject({ health: 'deleted', needsReconnect: false });
