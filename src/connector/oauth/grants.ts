@@ -254,8 +254,13 @@ export interface GrantCredentials {
   refresh(accountId: string, version: number): Promise<void>;
 }
 
+/** A token that a 401 led to and that is refused sooner is not refreshed: the next one would be refused as well. */
+const RENEWED_MS = 60_000;
+
 interface Held {
   readonly flight: SingleFlightRefresh<TokenPair>;
+  /** What the last 401 led to, and when. */
+  renewed?: { readonly version: number; readonly at: number };
   known: { readonly pair: Versioned<TokenPair>; readonly readAt: number } | undefined;
 }
 
@@ -305,8 +310,13 @@ export function createGrantCredentials(options: RefreshGrantOptions): GrantCrede
 
   async function renew(accountId: string, refused: string): Promise<string> {
     const pair = await read(accountId);
-    if (!equalSecrets(pair.token.accessToken, refused)) return pair.token.accessToken;
-    return (await grantOf(accountId).flight.newerThan(pair.version)).token.accessToken;
+    const grant = grantOf(accountId);
+    const { version, at } = grant.renewed ?? { version: 0, at: 0 };
+    const isRenewed = version === pair.version && clock.elapsed() - at < RENEWED_MS;
+    if (isRenewed || !equalSecrets(pair.token.accessToken, refused)) return pair.token.accessToken;
+    const newer = await grant.flight.newerThan(pair.version);
+    grant.renewed = { version: newer.version, at: clock.elapsed() };
+    return newer.token.accessToken;
   }
 
   const of = (accountId: string): CredentialSource => ({

@@ -33,6 +33,8 @@ describe('the access token of a grant', () => {
       const before = grants.auth.refreshes();
       expect((await sync(id)).status).toBe(200);
       expect(grants.auth.refreshes()).toBe(before + 1);
+      await grants.world.clock.advance(MINUTE);
+      await grants.running.connector.settle();
       grants.world.service.requests = [];
       grants.world.service.fault = ({ path, headers }) =>
         path === '/connections' && headers.authorization !== 'Bearer key-1'
@@ -41,6 +43,12 @@ describe('the access token of a grant', () => {
       expect((await sync(id)).status).toBe(502);
       expect(grants.auth.refreshes()).toBe(before + 2);
       expect(grants.world.service.requests.filter(({ path }) => path === '/connections')).toHaveLength(2);
+      // The next one would be refused as well, as by the page of a proxy.
+      for (const refreshes of [2, 3]) {
+        expect((await sync(id)).status).toBe(502);
+        expect(grants.auth.refreshes()).toBe(before + refreshes);
+        await grants.world.clock.advance(MINUTE);
+      }
       grants.world.service.fault = () => undefined;
     },
   );
