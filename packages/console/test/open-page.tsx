@@ -195,6 +195,9 @@ export async function openPage(
     vi.unstubAllGlobals();
   });
   await startPage(root);
+  // Nothing is heard before, and then the page reads again. A page that does not know its server has no stream.
+  const knowsServer = given['GET /console.json'] === mode;
+  if (knowsServer) await vi.waitUntil(() => controller !== undefined, { timeout: 10_000 });
   return {
     user: userEvent.setup({ delay: null }),
     writes,
