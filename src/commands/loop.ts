@@ -135,9 +135,11 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
 
     async function start(): Promise<void> {
       const { connector: port } = options.ports;
+      const { redisUrl, reconcileIntervalMs, historyDays, handlers } = options;
+      const { inboxRetentionDays, changeRetentionDays, messageRetentionDays } = options;
       connector = await runConnector({
         databaseUrl: options.connectorDatabaseUrl,
-        redisUrl: options.redisUrl,
+        redisUrl,
         host: '127.0.0.1',
         port,
         portSetting: '--port-base',
@@ -146,12 +148,12 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
         sealingKeys: [secrets.sealingKey],
         ...(await findService(port)),
         webhookPublicUrl: service.webhookUrl,
-        reconcileIntervalMs: options.reconcileIntervalMs,
-        inboxRetentionDays: options.inboxRetentionDays,
-        changeRetentionDays: options.changeRetentionDays,
-        messageRetentionDays: options.messageRetentionDays,
-        historyDays: options.historyDays,
-        handlers: options.handlers,
+        reconcileIntervalMs,
+        inboxRetentionDays,
+        changeRetentionDays,
+        messageRetentionDays,
+        historyDays,
+        handlers,
         onListening: (url) => service.attach(url),
         clock,
         logger: logger.child({ component: 'connector' }),
