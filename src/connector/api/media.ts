@@ -237,7 +237,12 @@ function unavailable(message: string): ApiError {
   return new ApiError('unavailable', message, RETRY_AFTER_MS.file);
 }
 
-const CODES = { refused: 'media_refused', gone: 'media_gone', unreachable: 'service_unreachable' } as const;
+const CODES = {
+  refused: 'media_refused',
+  redirected: 'media_refused',
+  gone: 'media_gone',
+  unreachable: 'service_unreachable',
+} as const;
 
 function describeUnavailable(error: unknown): unknown {
   if (!(error instanceof FileUnavailable)) return error;

@@ -27,6 +27,12 @@ const CONCURRENCY = 2;
  */
 const RETRY = { firstMs: 5_000, longestMs: LONGEST_WAIT_MS, spread: 0.2 };
 const MAX_ATTEMPTS = 20;
+/**
+ * A proxy that restarts answers 404 or redirects as well, so such an answer counts once it has been given to four
+ * attempts, the last about seven minutes after the first.
+ */
+const DOUBTED_RETRY = { ...RETRY, firstMs: 60_000 };
+const DOUBTED_ATTEMPTS = 4;
 /** While the store fails, which uses up no attempts: a process tries it with a few files, and others wait. */
 const STORE_RETRY = { firstMs: 5_000, longestMs: 60_000 };
 
@@ -139,8 +145,9 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
     const attempts = (copy.attempts ?? 0) + 1;
     const { message } = error;
     const kind = error instanceof FileUnavailable ? error.kind : null;
-    if ((kind === null || kind === 'unreachable') && attempts < MAX_ATTEMPTS) {
-      const at = clock.now() + backOffMs(attempts, RETRY, random());
+    const isDoubted = kind === 'gone' || kind === 'redirected';
+    if (kind !== 'refused' && attempts < (isDoubted ? DOUBTED_ATTEMPTS : MAX_ATTEMPTS)) {
+      const at = clock.now() + backOffMs(attempts, isDoubted ? DOUBTED_RETRY : RETRY, random());
       await noteCopy(database, lease, file, { copy: { ...copy, attempts, error: message }, dueAt: at });
       return;
     }

@@ -39,15 +39,17 @@ const ANSWER_WITHIN_MS = 30_000;
 export const LAST_BYTE_WITHIN_MS = 120_000;
 
 /**
- * Why a file was not fetched: `refused` (its address, size or response is not safe), `gone` (it no longer
- * exists), `unreachable` (no response, or an inconclusive one). The message never contains the address,
- * because the address grants access to the file.
+ * Why a file was not fetched: `refused` (its address, size or response is not safe), `redirected` (to an address that
+ * nobody has checked), `gone` (it no longer exists), `unreachable` (no response, or an inconclusive one).
  */
+export type Unavailability = 'refused' | 'redirected' | 'gone' | 'unreachable';
+
+/** A file was not fetched. The message never contains its address, because the address grants access to the file. */
 export class FileUnavailable extends Error {
   override readonly name = 'FileUnavailable';
-  readonly kind: 'refused' | 'gone' | 'unreachable';
+  readonly kind: Unavailability;
 
-  constructor(kind: 'refused' | 'gone' | 'unreachable', reason: string, cause?: unknown) {
+  constructor(kind: Unavailability, reason: string, cause?: unknown) {
     super(reason, cause === undefined ? undefined : { cause });
     this.kind = kind;
   }
@@ -168,7 +170,7 @@ function readHead({
   if (statusCode === 404 || statusCode === 410)
     throw new FileUnavailable('gone', 'the file no longer exists');
   if (statusCode >= 300 && statusCode < 400) {
-    throw new FileUnavailable('refused', 'the address of the file redirects to another one');
+    throw new FileUnavailable('redirected', 'the address of the file redirects to another one');
   }
   if (statusCode !== 200) throw new FileUnavailable('unreachable', `the file request returned ${statusCode}`);
   const encoding = single(headers['content-encoding']);

@@ -45,6 +45,30 @@ it('a file that cannot be fetched is tried again with growing waits, 20 times, a
   expect(countFetches()).toBe(20);
 });
 
+it.each([
+  ['gone', 'gone'],
+  ['redirected', 'failed'],
+] as const)(
+  'a file that is %s has not been for a proxy that restarts, and is %s after four attempts',
+  async (kind, state) => {
+    bench.file = new FileUnavailable(kind, 'no');
+    await bench.receive('m1');
+    ({ keeper } = await bench.start());
+    await keeper.settle();
+    for (const [attempts, waitMs] of [60_000, 120_000, 240_000].entries()) {
+      await pass(waitMs - 1);
+      expect([countFetches(), await bench.read()]).toMatchObject([
+        attempts + 1,
+        { state: 'pending', error: 'no' },
+      ]);
+      await pass(1);
+    }
+    expect([countFetches(), await bench.read()]).toMatchObject([4, { state, error: 'no' }]);
+    await pass(HOUR_MS);
+    expect(countFetches()).toBe(4);
+  },
+);
+
 it('a file that cannot be fetched is left to a process whose clock is two hours ahead as long as that plans', async () => {
   bench.file = new FileUnavailable('unreachable', 'the file request returned 503');
   await bench.receive('m1');
