@@ -201,7 +201,7 @@ async function sendFile(): Promise<void> {
   await ask('outbound trace', '/v1/messages/m-sent/trace');
 }
 
-/** A consent that is given, one that is refused, and refreshes whose answers cannot be read. */
+/** Consents that are given, one that is refused, and a refresh that is. */
 async function consent(): Promise<void> {
   const origin = auth.app('').publicUrl;
   const browser = new Browser({ [origin]: () => connector.url });
@@ -237,13 +237,13 @@ async function consent(): Promise<void> {
   const accountId = accounts.find(({ kind }) => kind === 'oauth')?.id;
   for (const token of service.apiKeys) if (token.startsWith(CANARY.oauthToken)) service.apiKeys.delete(token);
   const token = `${CANARY.oauthToken}unread`;
+  auth.fault = () => ({ status: 400, body: { error: token, error_description: token } });
+  expect((await post('oauth sync', '/v1/sync', { accountId })).status).toBe(502);
   auth.fault = () => ({
     status: 200,
     body: { access_token: token, refresh_token: token, token_type: 'mac' },
   });
-  expect((await post('oauth sync', '/v1/sync', { accountId })).status).toBe(502);
-  auth.fault = () => ({ status: 400, body: { error: token, error_description: token } });
-  await post('oauth sync', '/v1/sync', { accountId });
+  expect(await comeBack(auth.approve(await begin()))).toBe(200);
   expect(logs).toContain('a token refresh failed');
 }
 

@@ -311,7 +311,7 @@ export function createGrantCredentials(options: RefreshGrantOptions): GrantCrede
   async function renew(accountId: string, refused: string): Promise<string> {
     const pair = await read(accountId);
     const grant = grantOf(accountId);
-    const { version, at } = grant.renewed ?? { version: 0, at: 0 };
+    const { version, at } = grant.renewed ?? { version: null, at: 0 };
     const isRenewed = version === pair.version && clock.elapsed() - at < RENEWED_MS;
     if (isRenewed || !equalSecrets(pair.token.accessToken, refused)) return pair.token.accessToken;
     const newer = await grant.flight.newerThan(pair.version);
