@@ -14,6 +14,8 @@ export interface CredentialSource {
   authorization(): Promise<string>;
   /** A token to replace one that the service has refused with 401. Absent if there can be none. */
   renew?(refused: string): Promise<string>;
+  /** The service has refused a token from `renew` as well. */
+  onRefusedAgain?(token: string): void;
 }
 
 /** Provides the access tokens of grants. */
@@ -70,11 +72,9 @@ export function clientWith(
   { baseUrl, network }: Pick<Account, 'baseUrl' | 'network'>,
   clock: Clock,
 ): ServiceClient {
-  const { renew } = credential;
+  const { authorization, renew, onRefusedAgain } = credential;
   return createServiceClient({
-    baseUrl: baseUrl ?? '',
-    token: () => credential.authorization(),
-    ...(renew === undefined ? {} : { renew: (refused) => renew(refused) }),
+    ...{ baseUrl: baseUrl ?? '', token: authorization, renew, onRefusedAgain },
     fetch: NETWORK_FETCH[network ?? 'any'],
     clock,
   });

@@ -254,13 +254,13 @@ export interface GrantCredentials {
   refresh(accountId: string, version: number): Promise<void>;
 }
 
-/** A token that a 401 led to and that is refused sooner is not refreshed: the next one would be refused as well. */
-const RENEWED_MS = 60_000;
+/** How long no other refresh follows one whose token was refused at once: the next one would be refused as well. */
+const USELESS_MS = 60_000;
 
 interface Held {
   readonly flight: SingleFlightRefresh<TokenPair>;
-  /** What the last 401 led to, and when. */
-  renewed?: { readonly version: number; readonly at: number };
+  /** The newest pair that was refused as soon as a 401 had led to it, and when. */
+  useless?: { readonly version: number; readonly at: number };
   known: { readonly pair: Versioned<TokenPair>; readonly readAt: number } | undefined;
 }
 
@@ -310,18 +310,23 @@ export function createGrantCredentials(options: RefreshGrantOptions): GrantCrede
 
   async function renew(accountId: string, refused: string): Promise<string> {
     const pair = await read(accountId);
-    const grant = grantOf(accountId);
-    const { version, at } = grant.renewed ?? { version: null, at: 0 };
-    const isRenewed = version === pair.version && clock.elapsed() - at < RENEWED_MS;
-    if (isRenewed || !equalSecrets(pair.token.accessToken, refused)) return pair.token.accessToken;
-    const newer = await grant.flight.newerThan(pair.version);
-    grant.renewed = { version: newer.version, at: clock.elapsed() };
-    return newer.token.accessToken;
+    const { useless, flight } = grantOf(accountId);
+    const isUseless = useless?.version === pair.version && clock.elapsed() - useless.at < USELESS_MS;
+    if (isUseless || !equalSecrets(pair.token.accessToken, refused)) return pair.token.accessToken;
+    return (await flight.newerThan(pair.version)).token.accessToken;
   }
 
   const of = (accountId: string): CredentialSource => ({
     authorization: () => authorization(accountId),
     renew: (refused) => renew(accountId, refused),
+    onRefusedAgain(token) {
+      const grant = grantOf(accountId);
+      const pair = grant.known?.pair;
+      // Not once more: calls in between must not put off the next refresh.
+      if (pair === undefined || pair.version === grant.useless?.version) return;
+      if (equalSecrets(pair.token.accessToken, token))
+        grant.useless = { version: pair.version, at: clock.elapsed() };
+    },
   });
 
   return {

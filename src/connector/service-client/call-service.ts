@@ -90,6 +90,8 @@ export interface ServiceCallerOptions {
   readonly token: () => string | Promise<string>;
   /** Returns another token after a rejected one. If absent, a rejected token is final. */
   readonly renew?: ((refused: string) => Promise<string>) | undefined;
+  /** Called with a token from `renew` that was rejected as well. */
+  readonly onRefusedAgain?: ((token: string) => void) | undefined;
   /** Default: `NETWORK_FETCH.any`, wherever the base address leads. */
   readonly fetch?: typeof fetch | undefined;
   readonly clock: Clock;
@@ -125,6 +127,7 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
       return await attempt(call, newer).catch((second: unknown) => {
         // Whatever the code of the service says, for an access token it concerns this token only: the account
         // itself is not rejected.
+        if (isUnauthorized(second)) options.onRefusedAgain?.(newer);
         const isDecided = isUnauthorized(second) && !second.mayHaveActed;
         throw isDecided ? new ServiceRefusal({ status: 401, code: 'invalid_token' }) : second;
       });

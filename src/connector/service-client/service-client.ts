@@ -25,7 +25,6 @@ import {
   readWebhook,
 } from '../../contract/service/read-answers.ts';
 import { type MessageStatus, messageStatus } from '../../contract/service/statuses.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import {
   createServiceCaller,
@@ -118,17 +117,6 @@ export interface CreatedConnection extends ReadCreatedConnection {
   readonly replayed: boolean;
 }
 
-export interface ServiceClientOptions {
-  /** `{base_url}`, including the `/api/v1` prefix. */
-  readonly baseUrl: string;
-  /** The current bearer token: an API key, or an access token. */
-  readonly token: () => string | Promise<string>;
-  /** Returns another token after a 401. If absent, a rejected token is final. */
-  readonly renew?: ServiceCallerOptions['renew'];
-  readonly fetch?: ServiceCallerOptions['fetch'];
-  readonly clock: Clock;
-}
-
 /**
  * The calls that the connector makes to the service, one method per endpoint. Each makes one attempt and
  * throws a `ServiceError`; waits and retries are up to the caller, who knows the consequences.
@@ -138,7 +126,7 @@ export type ServiceClient = ReturnType<typeof createServiceClient>;
 type Signal = AbortSignal | undefined;
 
 /** Creates a client of the service for one credential. It holds no state and opens nothing. */
-export function createServiceClient(options: ServiceClientOptions) {
+export function createServiceClient(options: ServiceCallerOptions) {
   const call = createServiceCaller(options);
 
   async function ask<Shape>(request: ServiceCall, read: (body: unknown) => Shape) {

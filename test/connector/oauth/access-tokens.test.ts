@@ -33,8 +33,6 @@ describe('the access token of a grant', () => {
       const before = grants.auth.refreshes();
       expect((await sync(id)).status).toBe(200);
       expect(grants.auth.refreshes()).toBe(before + 1);
-      await grants.world.clock.advance(MINUTE);
-      await grants.running.connector.settle();
       grants.world.service.requests = [];
       grants.world.service.fault = ({ path, headers }) =>
         path === '/connections' && headers.authorization !== 'Bearer key-1'
