@@ -74,7 +74,10 @@ export function clientWith(
 ): ServiceClient {
   const { authorization, renew, onRefusedAgain } = credential;
   return createServiceClient({
-    ...{ baseUrl: baseUrl ?? '', token: authorization, renew, onRefusedAgain },
+    baseUrl: baseUrl ?? '',
+    token: authorization,
+    renew,
+    onRefusedAgain,
     fetch: NETWORK_FETCH[network ?? 'any'],
     clock,
   });

@@ -125,9 +125,9 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
       if (options.renew === undefined || !isUnauthorized(error)) throw error;
       const newer = await options.renew(token); // [oauth.refresh.on-401]
       return await attempt(call, newer).catch((second: unknown) => {
+        if (isUnauthorized(second)) options.onRefusedAgain?.(newer);
         // Whatever the code of the service says, for an access token it concerns this token only: the account
         // itself is not rejected.
-        if (isUnauthorized(second)) options.onRefusedAgain?.(newer);
         const isDecided = isUnauthorized(second) && !second.mayHaveActed;
         throw isDecided ? new ServiceRefusal({ status: 401, code: 'invalid_token' }) : second;
       });

@@ -49,7 +49,7 @@ it.each([
   ['gone', 'gone'],
   ['redirected', 'failed'],
 ] as const)(
-  'a file that is %s has not been for a proxy that restarts, and is %s after four attempts',
+  'a file whose address is answered as %s is tried again, as a proxy may be restarting, and is %s after four attempts',
   async (kind, state) => {
     bench.file = new FileUnavailable(kind, 'no');
     await bench.receive('m1');
