@@ -34,31 +34,28 @@ describe('the loop', () => {
 
   afterEach(() => test.sandbox('POST', `/snapshots/${snapshotId}/restore`));
 
-  it(
-    'delivers what a contact writes to the connector in a signed webhook',
-    proves('service.qr.events', 'events.post'),
-    async () => {
-      const { client, loop } = test;
-      await client.failPolls();
+  it('delivers what a contact writes to the connector in a signed webhook', async () => {
+    proves('service.qr.events', 'events.post');
+    const { client, loop } = test;
+    await client.failPolls();
 
-      const messageId = await client.write(connectionId, 'Hello');
-      await loop.settle();
+    const messageId = await client.write(connectionId, 'Hello');
+    await loop.settle();
 
-      expect(await client.messages()).toEqual([
-        expect.objectContaining({
-          id: messageId,
-          connectionId,
-          direction: 'incoming',
-          peer: '447700900201',
-          text: 'Hello',
-          firstSeenBy: 'webhook',
-        }),
-      ]);
-      const [delivery] = await client.deliveries();
-      expect(delivery).toMatchObject({ messageId, outcome: 'delivered' });
-      expect(JSON.stringify(delivery?.headers).toLowerCase()).toContain('"x-service-signature":"sha256=');
-    },
-  );
+    expect(await client.messages()).toEqual([
+      expect.objectContaining({
+        id: messageId,
+        connectionId,
+        direction: 'incoming',
+        peer: '447700900201',
+        text: 'Hello',
+        firstSeenBy: 'webhook',
+      }),
+    ]);
+    const [delivery] = await client.deliveries();
+    expect(delivery).toMatchObject({ messageId, outcome: 'delivered' });
+    expect(JSON.stringify(delivery?.headers).toLowerCase()).toContain('"x-service-signature":"sha256=');
+  });
 
   it('streams events, and ends the stream cleanly when it closes', async () => {
     const { client, loop, close } = await startTestLoop();
@@ -73,7 +70,8 @@ describe('the loop', () => {
     await close();
   });
 
-  it('repairs a dropped webhook by polling', proves('delivery.reconcile'), async () => {
+  it('repairs a dropped webhook by polling', async () => {
+    proves('delivery.reconcile');
     const { client, loop } = test;
     await client.dropWebhooks();
 
@@ -119,7 +117,8 @@ describe('the loop', () => {
     expect(statuses.at(-1)?.data).toMatchObject({ status: 'read' });
   });
 
-  it('accepts the same credential at the legacy address', proves('versioning.legacy'), async () => {
+  it('accepts the same credential at the legacy address', async () => {
+    proves('versioning.legacy');
     const { legacyBaseUrl, baseUrl, apiKey } = test.loop.info();
     const [legacy, current] = await Promise.all(
       [legacyBaseUrl, baseUrl].map((url) => callJson(`${url}/connections`, { token: apiKey })),

@@ -83,7 +83,7 @@ async function findFailing(
   tests: readonly NamedTest[],
   options: readonly string[] = ['--bail=1'],
 ): Promise<string | undefined> {
-  const { rule, test } = mutant;
+  const { rule } = mutant;
   const report = join(copy, '.data/mutant-report.json');
   rmSync(report, { force: true });
   const files = [...new Set(tests.map(({ file }) => file))];
@@ -96,7 +96,8 @@ async function findFailing(
   const [code] = await once(run, 'exit');
   const reports: unknown[] = [JSON.parse(readFileSync(report, 'utf8'))];
   const failed = readEnded(reports, 'failed');
-  const caught = failed.find(({ proves }) => test !== undefined || proves.includes(rule));
+  // A test that fails before it begins has cited nothing yet, but only those of these names have run.
+  const [caught] = failed;
   // `--bail` can end a worker before the result of the test that failed has arrived.
   if (caught === undefined && code !== 0 && options.length > 0)
     return await findFailing(copy, mutant, tests, []);

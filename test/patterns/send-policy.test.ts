@@ -177,7 +177,8 @@ describe('the table', () => {
     expect(decideSend(refusal(status, code), fresh)).toEqual({ next: 'repeat', waitMs, inDoubt: false });
   });
 
-  it('waits as the specification advises', proves('errors.client.waits'), () => {
+  it('waits as the specification advises', () => {
+    proves('errors.client.waits');
     expect(SEND_POLICY.in_progress).toEqual({ next: 'await', firstMs: 5 * SECOND, longestMs: 30 * SECOND });
     expect(SEND_POLICY.idempotency_in_progress.firstMs).toBe(SECOND);
     expect(SEND_POLICY.warmup_limited.firstMs).toBeGreaterThanOrEqual(120 * SECOND);
@@ -186,17 +187,14 @@ describe('the table', () => {
     expect(SEND_POLICY.invalid_key).toEqual({ next: 'hold' });
   });
 
-  it(
-    'has a wait wherever it repeats, because Retry-After is not guaranteed',
-    proves('errors.client.without-retry-after'),
-    () => {
-      for (const [code, rule] of Object.entries<SendRule>(SEND_POLICY)) {
-        if (rule.next !== 'repeat' && rule.next !== 'await') continue;
-        expect(rule.firstMs, code).toBeGreaterThanOrEqual(SECOND);
-        expect(rule.longestMs, code).toBeGreaterThan(rule.firstMs);
-      }
-    },
-  );
+  it('has a wait wherever it repeats, because Retry-After is not guaranteed', () => {
+    proves('errors.client.without-retry-after');
+    for (const [code, rule] of Object.entries<SendRule>(SEND_POLICY)) {
+      if (rule.next !== 'repeat' && rule.next !== 'await') continue;
+      expect(rule.firstMs, code).toBeGreaterThanOrEqual(SECOND);
+      expect(rule.longestMs, code).toBeGreaterThan(rule.firstMs);
+    }
+  });
 
   it('holds a send while its credential is refused, without a limit', () => {
     expect(decideSend(refusal(401, 'invalid_key'), fresh)).toEqual({ next: 'hold', inDoubt: false });

@@ -72,23 +72,20 @@ describe('platform', () => {
     expect(await service.platform.ledger.read(0, 10)).toEqual([]);
   });
 
-  test(
-    'serves version 1 under `/api/v1`, and nothing else',
-    proves('versioning.prefix', 'endpoints.base'),
-    async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      const ask = (path: string) =>
-        fetch(`${service.origin}${path}`, { headers: { authorization: `Bearer ${key}` } });
-      const answer = await ask('/api/v1/connections');
-      expect([answer.status, await answer.json()]).toMatchObject([
-        200,
-        { connections: [{ id: connectionId, label: 'Front desk' }] },
-      ]);
-      for (const path of ['/connections', '/api/connections', '/api/v2/connections']) {
-        expect([path, (await ask(path)).status]).toEqual([path, 404]);
-      }
-    },
-  );
+  test('serves version 1 under `/api/v1`, and nothing else', async () => {
+    proves('versioning.prefix', 'endpoints.base');
+    const { key, connectionId } = await seedWorkspace(service);
+    const ask = (path: string) =>
+      fetch(`${service.origin}${path}`, { headers: { authorization: `Bearer ${key}` } });
+    const answer = await ask('/api/v1/connections');
+    expect([answer.status, await answer.json()]).toMatchObject([
+      200,
+      { connections: [{ id: connectionId, label: 'Front desk' }] },
+    ]);
+    for (const path of ['/connections', '/api/connections', '/api/v2/connections']) {
+      expect([path, (await ask(path)).status]).toEqual([path, 404]);
+    }
+  });
 
   test('refuses to start on the database of another one, and starts once that has closed', async () => {
     const start = () =>

@@ -43,10 +43,10 @@ describe('citations', () => {
   it('are read with the names of suites and tests', () => {
     const text = `
       describe('a page', () => {
-        it('is short', proves('limits.page', 'limits.text'), async (): Promise<void> => {});
-        it.each([1, 2])(\`has \${kind} of %s\`, proves('limits.media'), (n: number) => {});
+        it('is short', async (): Promise<void> => { proves('limits.page', 'limits.text'); });
+        it.each([1, 2])(\`has \${kind} of %s\`, (n: number) => { proves('limits.media'); expect(n); });
         it('cites nothing', () => {});
-        it('has a limit', { ...proves('limits.page'), timeout: 5 }, () => {});
+        it('has a limit', { timeout: 5 }, () => { proves('limits.page'); });
       });`;
     const at = { file: 'x.test.ts', runs: true };
     expect(read(text)).toEqual({
@@ -61,23 +61,22 @@ describe('citations', () => {
   });
 
   it.each([
-    "it.skip('x', proves('limits.page'), () => {})",
-    "it.todo('x', proves('limits.page'))",
-    "it.skipIf(slow)('x', proves('limits.page'), () => {})",
-    "test.runIf(fast).each([1])('x', proves('limits.page'), () => {})",
-    "describe.skip('a', () => { describe('b', () => { it('x', proves('limits.page'), () => {}); }); })",
-    "it('x', { ...proves('limits.page'), skip: slow }, () => {})",
+    "it.skip('x', () => { proves('limits.page'); })",
+    "it.skipIf(slow)('x', () => { proves('limits.page'); })",
+    "test.runIf(fast).each([1])('x', () => { proves('limits.page'); })",
+    "describe.skip('a', () => { describe('b', () => { it('x', () => { proves('limits.page'); }); }); })",
+    "it('x', { skip: slow }, () => { proves('limits.page'); })",
   ])('do not count if the test does not always run: %s', (text) => {
     expect(read(text).citations).toMatchObject([{ id: 'limits.page', runs: false }]);
   });
 
   it.each([
-    "it('x', () => { proves('limits.page'); })",
-    "describe('x', proves('limits.page'), () => {})",
-    'it("x", proves(id), () => {})',
-    "it('x', proves(...ids), () => {})",
-    "it('x', { timeout: 5, nested: proves('limits.page') }, () => {})",
-    "it(name, proves('limits.page'), () => {})",
+    "it('x', () => { expect(1); proves('limits.page'); })",
+    "it('x', () => { if (slow) { proves('limits.page'); } })",
+    "describe('x', () => { proves('limits.page'); })",
+    'it("x", () => { proves(id); })',
+    "it('x', () => { proves(...ids); })",
+    "it(name, () => { proves('limits.page'); })",
   ])('that cannot be read statically are reported: %s', (text) => {
     expect(read(text)).toEqual({ citations: [], strays: ['x.test.ts:1'] });
   });

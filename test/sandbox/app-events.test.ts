@@ -50,114 +50,103 @@ const writeTo = (connectionId: string) =>
   hook.call('POST', `/contacts/${PHONE}/messages`, { connectionId, text: 'hello' });
 
 describe('the webhook of an OAuth app', () => {
-  it(
-    'receives the events of the connections that it was granted, signed with its own newest secret',
-    proves('events.oauth.url', 'events.granted'),
-    async () => {
-      const app = await register();
+  it('receives the events of the connections that it was granted, signed with its own newest secret', async () => {
+    proves('events.oauth.url', 'events.granted');
+    const app = await register();
+    await hook.write();
+    await settle();
+    expect(receiver.requests).toEqual([]);
+
+    const { access_token: key } = await consent(app);
+    await hook.write();
+    await settle();
+    expect(told()).toEqual(['message.received']);
+    const [request] = receiver.requests;
+    expect(isSignedWith(String(app.webhookSecret), request)).toBe(true);
+    expect(isSignedWith(hook.secret, request)).toBe(false);
+    expect(request?.path).toBe('/hook');
+    // The workspace has a webhook of its own, and is told as before.
+    expect(hook.receiver.requests).toHaveLength(2);
+    expect(hook.receiver.requests[1]?.body).toEqual(request?.body);
+
+    const secrets = [String(app.webhookSecret)];
+    const url = 'https://app.example.com/hook';
+    for (const change of [
+      () => hook.service.call('POST', '/webhook/rotate', { key }),
+      () => hook.service.call('PUT', '/webhook', { key, body: { url } }),
+    ]) {
+      const { body } = await change();
+      secrets.push(String(Reflect.get(Object(body), 'secret')));
       await hook.write();
       await settle();
-      expect(receiver.requests).toEqual([]);
+      const last = receiver.requests.at(-1);
+      const signs = secrets.map((secret) => isSignedWith(secret, last));
+      expect(signs).toEqual([...secrets.slice(1).map(() => false), true]);
+    }
+  });
 
-      const { access_token: key } = await consent(app);
-      await hook.write();
-      await settle();
-      expect(told()).toEqual(['message.received']);
-      const [request] = receiver.requests;
-      expect(isSignedWith(String(app.webhookSecret), request)).toBe(true);
-      expect(isSignedWith(hook.secret, request)).toBe(false);
-      expect(request?.path).toBe('/hook');
-      // The workspace has a webhook of its own, and is told as before.
-      expect(hook.receiver.requests).toHaveLength(2);
-      expect(hook.receiver.requests[1]?.body).toEqual(request?.body);
+  it('receives events of every workspace that consented, and of connections that it creates', async () => {
+    proves('events.granted');
+    const [one, two, three] = [
+      await addWorkspace(),
+      await addWorkspace('447700900197'),
+      await addWorkspace('447700900196'),
+    ];
+    const wide = await register({ ownerWorkspaceId: undefined });
+    await consentOnPage(wide, one.id, one.connectionId);
+    await consentOnPage(wide, two.id, two.connectionId);
+    for (const { connectionId } of [one, two, three]) await writeTo(connectionId);
+    await settle();
+    expect(payloads().map(({ event, connection_id: id }) => [event, id])).toEqual(
+      expect.arrayContaining([one, two].map(({ connectionId }) => ['message.received', connectionId])),
+    );
+    expect(receiver.requests).toHaveLength(2);
 
-      const secrets = [String(app.webhookSecret)];
-      const url = 'https://app.example.com/hook';
-      for (const change of [
-        () => hook.service.call('POST', '/webhook/rotate', { key }),
-        () => hook.service.call('PUT', '/webhook', { key, body: { url } }),
-      ]) {
-        const { body } = await change();
-        secrets.push(String(Reflect.get(Object(body), 'secret')));
-        await hook.write();
-        await settle();
-        const last = receiver.requests.at(-1);
-        const signs = secrets.map((secret) => isSignedWith(secret, last));
-        expect(signs).toEqual([...secrets.slice(1).map(() => false), true]);
-      }
-    },
-  );
+    const scopes = ['messaging.events', 'messaging.manage'];
+    const { access_token: key } = await consent(await register({ scopes, ownerWorkspaceId: three.id }));
+    const { body } = await hook.service.call('POST', '/connections', { key });
+    const { id, qr } = Reflect.get(Object(body), 'connection');
+    await hook.call('POST', `/connections/${id}/scan`, { qr, phoneNumber: '447700900195' });
+    await writeTo(id);
+    await settle();
+    expect(payloads()[2]).toMatchObject({ event: 'message.received', connection_id: id });
+  });
 
-  it(
-    'receives events of every workspace that consented, and of connections that it creates',
-    proves('events.granted'),
-    async () => {
-      const [one, two, three] = [
-        await addWorkspace(),
-        await addWorkspace('447700900197'),
-        await addWorkspace('447700900196'),
-      ];
-      const wide = await register({ ownerWorkspaceId: undefined });
-      await consentOnPage(wide, one.id, one.connectionId);
-      await consentOnPage(wide, two.id, two.connectionId);
-      for (const { connectionId } of [one, two, three]) await writeTo(connectionId);
-      await settle();
-      expect(payloads().map(({ event, connection_id: id }) => [event, id])).toEqual(
-        expect.arrayContaining([one, two].map(({ connectionId }) => ['message.received', connectionId])),
-      );
-      expect(receiver.requests).toHaveLength(2);
-
-      const scopes = ['messaging.events', 'messaging.manage'];
-      const { access_token: key } = await consent(await register({ scopes, ownerWorkspaceId: three.id }));
-      const { body } = await hook.service.call('POST', '/connections', { key });
-      const { id, qr } = Reflect.get(Object(body), 'connection');
-      await hook.call('POST', `/connections/${id}/scan`, { qr, phoneNumber: '447700900195' });
-      await writeTo(id);
-      await settle();
-      expect(payloads()[2]).toMatchObject({ event: 'message.received', connection_id: id });
-    },
-  );
-
-  it(
-    'and that of a workspace receive four types, whatever happens, and none of a cloud_api connection',
-    proves('events.four', 'events.snake-case', 'versioning.webhooks-snake-case', 'events.qr-only'),
-    async () => {
-      await consent(await register());
-      const { body: list } = await hook.api('GET', '/connections');
-      const { connections } = list as { connections: { id: string; provider: string }[] };
-      const cloud = connections.find(({ provider }) => provider === 'cloud_api')?.id ?? '';
-      const path = `/connections/${hook.connectionId}`;
-      for (const connectionId of [hook.connectionId, cloud]) {
-        await writeTo(connectionId);
-        const sent = await hook.api('POST', '/messages', { connectionId, to: PHONE, text: 'hello' });
-        expect(sent.status).toBe(200);
-      }
-      await hook.call('POST', '/clock/advance', { ms: 60_000 });
-      await hook.call('POST', `${path}/outage`, { cause: 'session_lost' });
-      await hook.call('POST', '/clock/advance', { ms: 300_000 });
-      await hook.call('POST', `${path}/recover`);
-      await hook.call('PUT', `${path}/licence`, { status: 'active' });
-      await hook.api('POST', '/messages/read', { connectionId: hook.connectionId, phone: PHONE });
-      await hook.api('POST', '/webhook/rotate');
-      await hook.api('POST', '/connections');
-      await hook.api('POST', `${path}/restart`);
-      await hook.api('POST', `${path}/logout`);
-      await settle();
-      for (const of of [hook.receiver, receiver]) {
-        expect([...new Set(payloads(of).map(({ event }) => event))].sort()).toEqual(FOUR);
-        expect(new Set(payloads(of).map(({ connection_id: id }) => id))).toEqual(
-          new Set([hook.connectionId]),
-        );
-        const names: string[] = [];
-        JSON.parse(JSON.stringify(payloads(of)), (name, value: unknown) => {
-          if (Number.isNaN(Number(name))) names.push(name);
-          return value;
-        });
-        expect(names.length).toBeGreaterThan(40);
-        expect(names.filter((name) => !/^[a-z]+(?:_[a-z]+)*$/.test(name))).toEqual([]);
-      }
-    },
-  );
+  it('and that of a workspace receive four types, whatever happens, and none of a cloud_api connection', async () => {
+    proves('events.four', 'events.snake-case', 'versioning.webhooks-snake-case', 'events.qr-only');
+    await consent(await register());
+    const { body: list } = await hook.api('GET', '/connections');
+    const { connections } = list as { connections: { id: string; provider: string }[] };
+    const cloud = connections.find(({ provider }) => provider === 'cloud_api')?.id ?? '';
+    const path = `/connections/${hook.connectionId}`;
+    for (const connectionId of [hook.connectionId, cloud]) {
+      await writeTo(connectionId);
+      const sent = await hook.api('POST', '/messages', { connectionId, to: PHONE, text: 'hello' });
+      expect(sent.status).toBe(200);
+    }
+    await hook.call('POST', '/clock/advance', { ms: 60_000 });
+    await hook.call('POST', `${path}/outage`, { cause: 'session_lost' });
+    await hook.call('POST', '/clock/advance', { ms: 300_000 });
+    await hook.call('POST', `${path}/recover`);
+    await hook.call('PUT', `${path}/licence`, { status: 'active' });
+    await hook.api('POST', '/messages/read', { connectionId: hook.connectionId, phone: PHONE });
+    await hook.api('POST', '/webhook/rotate');
+    await hook.api('POST', '/connections');
+    await hook.api('POST', `${path}/restart`);
+    await hook.api('POST', `${path}/logout`);
+    await settle();
+    for (const of of [hook.receiver, receiver]) {
+      expect([...new Set(payloads(of).map(({ event }) => event))].sort()).toEqual(FOUR);
+      expect(new Set(payloads(of).map(({ connection_id: id }) => id))).toEqual(new Set([hook.connectionId]));
+      const names: string[] = [];
+      JSON.parse(JSON.stringify(payloads(of)), (name, value: unknown) => {
+        if (Number.isNaN(Number(name))) names.push(name);
+        return value;
+      });
+      expect(names.length).toBeGreaterThan(40);
+      expect(names.filter((name) => !/^[a-z]+(?:_[a-z]+)*$/.test(name))).toEqual([]);
+    }
+  });
 
   it('receives nothing without the scope, for another connection, after a revocation or its end, or while it is disabled', async () => {
     const app = await register();
@@ -231,31 +220,28 @@ describe('the webhook of an OAuth app', () => {
     expect(hook.receiver.requests).toHaveLength(1);
   });
 
-  it(
-    'of an app from before the cut-over receives only incoming messages until the same workspace consents again',
-    proves('events.oauth.legacy', 'choice.oauth.legacy-events'),
-    async () => {
-      const [one, two] = [await addWorkspace(), await addWorkspace('447700900197')];
-      const app = await register({ legacySubscription: true, ownerWorkspaceId: undefined });
-      /** What the app is told of a message in either direction. */
-      const exchange = async ({ key, connectionId }: typeof one): Promise<unknown[]> => {
-        const before = receiver.requests.length;
-        await writeTo(connectionId);
-        const body = { connectionId, to: PHONE, text: 'hello' };
-        expect((await hook.service.call('POST', '/messages', { key, body })).status).toBe(200);
-        await hook.call('POST', '/clock/advance', { ms: 10_000 });
-        await settle();
-        const events = payloads().slice(before);
-        expect(events.filter(({ connection_id: id }) => id !== connectionId)).toEqual([]);
-        return [...new Set(events.map(({ event }) => event))].sort();
-      };
-      for (const workspace of [one, two]) {
-        await consentOnPage(app, workspace.id, workspace.connectionId);
-        expect(await exchange(workspace)).toEqual(['message.received']);
-      }
-      await consentOnPage(app, one.id, one.connectionId);
-      expect(await exchange(one)).toEqual(['message.received', 'message.status']);
-      expect(await exchange(two)).toEqual(['message.received']);
-    },
-  );
+  it('of an app from before the cut-over receives only incoming messages until the same workspace consents again', async () => {
+    proves('events.oauth.legacy', 'choice.oauth.legacy-events');
+    const [one, two] = [await addWorkspace(), await addWorkspace('447700900197')];
+    const app = await register({ legacySubscription: true, ownerWorkspaceId: undefined });
+    /** What the app is told of a message in either direction. */
+    const exchange = async ({ key, connectionId }: typeof one): Promise<unknown[]> => {
+      const before = receiver.requests.length;
+      await writeTo(connectionId);
+      const body = { connectionId, to: PHONE, text: 'hello' };
+      expect((await hook.service.call('POST', '/messages', { key, body })).status).toBe(200);
+      await hook.call('POST', '/clock/advance', { ms: 10_000 });
+      await settle();
+      const events = payloads().slice(before);
+      expect(events.filter(({ connection_id: id }) => id !== connectionId)).toEqual([]);
+      return [...new Set(events.map(({ event }) => event))].sort();
+    };
+    for (const workspace of [one, two]) {
+      await consentOnPage(app, workspace.id, workspace.connectionId);
+      expect(await exchange(workspace)).toEqual(['message.received']);
+    }
+    await consentOnPage(app, one.id, one.connectionId);
+    expect(await exchange(one)).toEqual(['message.received', 'message.status']);
+    expect(await exchange(two)).toEqual(['message.received']);
+  });
 });

@@ -62,7 +62,9 @@ async function heard(): Promise<string[]> {
 }
 
 test('a number is paired, warms up, fails and recovers, its trial expires and is renewed, and its slot becomes free', {
-  ...proves(
+  timeout: 120_000,
+}, async () => {
+  proves(
     'state.created.connecting',
     'state.created.claims-nothing',
     'state.paired.scan',
@@ -86,9 +88,7 @@ test('a number is paired, warms up, fails and recovers, its trial expires and is
     'choice.unlicensed.refused',
     'choice.unlicensed.allowed',
     'choice.license.ends',
-  ),
-  timeout: 120_000,
-}, async () => {
+  );
   const { workspace } = await hand('POST', '/workspaces', { kind: 'standalone', slots: 1 });
   const { key } = await hand('POST', `/workspaces/${workspace.id}/api-keys`);
   await hand('PUT', '/hosts/hooks.example.com', { target: receiver.origin });

@@ -109,7 +109,8 @@ describe('a service that listens on all addresses under a name', () => {
     'evil-messaging-service',
     '0.0.0.0',
     '169.254.169.254',
-  ])('refuses %s, and names the setting', proves('choice.host.foreign'), async (host) => {
+  ])('refuses %s, and names the setting', async (host) => {
+    proves('choice.host.foreign');
     for (const path of ['/api/v1/connections', '/.well-known/oauth-authorization-server', '/api/mcp']) {
       const { status, text } = await askAs(host, platform, path);
       expect([path, status, JSON.parse(text)]).toEqual([

@@ -158,22 +158,19 @@ describe('the sandbox', () => {
   describe('people', () => {
     useShared();
 
-    it(
-      'write to a connection, and the service delivers it to the webhook',
-      proves('events.received.fires', 'events.post', 'service.qr.events'),
-      async () => {
-        await tunnel();
-        const connectionId = await firstQr();
-        const { status, body } = await write(connectionId, 'guten Tag');
-        expect({ status, body }).toEqual({ status: 201, body: { messageId: expect.any(String) } });
-        const [request] = await receiver.received(1);
-        expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({
-          event: 'message.received',
-          connection_id: connectionId,
-          message: { id: body.messageId, from: '491700000009', text: 'guten Tag' },
-        });
-      },
-    );
+    it('write to a connection, and the service delivers it to the webhook', async () => {
+      proves('events.received.fires', 'events.post', 'service.qr.events');
+      await tunnel();
+      const connectionId = await firstQr();
+      const { status, body } = await write(connectionId, 'guten Tag');
+      expect({ status, body }).toEqual({ status: 201, body: { messageId: expect.any(String) } });
+      const [request] = await receiver.received(1);
+      expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({
+        event: 'message.received',
+        connection_id: connectionId,
+        message: { id: body.messageId, from: '491700000009', text: 'guten Tag' },
+      });
+    });
 
     it('behave as configured, and keep what was not configured', async () => {
       const first = await test.call('PUT', '/contacts/491700000001', {
@@ -521,29 +518,26 @@ describe('the sandbox', () => {
       expect((await test.service.call('GET', '/webhook', { key: body.key })).status).toBe(200);
     });
 
-    it(
-      'restricts and revokes keys with effect from the next call, and never shows one again',
-      proves('auth.key.shown-once'),
-      async () => {
-        const { body } = await test.call('POST', `/workspaces/${test.sandbox.seed.workspaceId}/api-keys`);
-        const call = () => test.service.call('GET', '/webhook', { key: body.key });
-        expect((await call()).status).toBe(200);
-        const narrowed = await test.call('PATCH', `/api-keys/${body.id}`, { scopes: ['messaging.read'] });
-        expect(narrowed.body).toEqual({
-          id: body.id,
-          scopes: ['messaging.read'],
-          ipAllowlist: null,
-          connectionIds: null,
-        });
-        expect((await call()).status).toBe(403);
-        expect((await test.call('DELETE', `/api-keys/${body.id}`)).body).toEqual({ ok: true });
-        expect((await call()).status).toBe(401);
-        expect((await test.call('DELETE', '/api-keys/cnothing')).status).toBe(404);
-        const told = [await test.call('GET', '/calls?limit=100'), await test.call('GET', '/info')];
-        const text = JSON.stringify(told.map((answer) => answer.body));
-        expect([text.includes(body.id), text.includes(body.key)]).toEqual([true, false]);
-      },
-    );
+    it('restricts and revokes keys with effect from the next call, and never shows one again', async () => {
+      proves('auth.key.shown-once');
+      const { body } = await test.call('POST', `/workspaces/${test.sandbox.seed.workspaceId}/api-keys`);
+      const call = () => test.service.call('GET', '/webhook', { key: body.key });
+      expect((await call()).status).toBe(200);
+      const narrowed = await test.call('PATCH', `/api-keys/${body.id}`, { scopes: ['messaging.read'] });
+      expect(narrowed.body).toEqual({
+        id: body.id,
+        scopes: ['messaging.read'],
+        ipAllowlist: null,
+        connectionIds: null,
+      });
+      expect((await call()).status).toBe(403);
+      expect((await test.call('DELETE', `/api-keys/${body.id}`)).body).toEqual({ ok: true });
+      expect((await call()).status).toBe(401);
+      expect((await test.call('DELETE', '/api-keys/cnothing')).status).toBe(404);
+      const told = [await test.call('GET', '/calls?limit=100'), await test.call('GET', '/info')];
+      const text = JSON.stringify(told.map((answer) => answer.body));
+      expect([text.includes(body.id), text.includes(body.key)]).toEqual([true, false]);
+    });
 
     it('lets a license expire', async () => {
       const connectionId = await firstQr();

@@ -15,7 +15,7 @@ export interface Citation {
 /** What a test file cites, and where it does so in a way that cannot be read statically. */
 export interface FileCitations {
   readonly citations: readonly Citation[];
-  /** Places of `proves(…)` outside the options of a test, or with anything but literals in it. */
+  /** Places of `proves(…)` that is not the first statement of a test, or has anything but literals in it. */
   readonly strays: readonly string[];
 }
 
@@ -56,14 +56,20 @@ function textOf(node: unknown): string | null {
   return parts.join('…');
 }
 
-/** `proves(…)` among the options of a test, by itself or spread, and whether the others let the test run. */
-function findProof(options: Node | undefined): { readonly proof: Node; readonly runs: boolean } | null {
-  if (options === undefined) return null;
-  const parts = options.type === 'ObjectExpression' ? nodesIn(options['properties']) : [options];
-  const calls = parts.map((part) => (part.type === 'SpreadElement' ? nodesIn(part['argument'])[0] : part));
-  const proof = calls.find((call) => call !== undefined && calleeNames(call['callee']).join() === 'proves');
-  const names = parts.flatMap((part) => calleeNames(part['key']));
-  return proof === undefined ? null : { proof, runs: !names.some((name) => NOT_ALWAYS_RUN.has(name)) };
+/** `proves(…)` as the first statement of the function of a test. */
+function findProof(call: Node): Node | undefined {
+  const body = nodesIn(call['arguments']).flatMap((argument) => nodesIn(argument['body']))[0];
+  const [first] = nodesIn(body?.['body']);
+  const [said] = nodesIn(first?.['expression']);
+  return said !== undefined && calleeNames(said['callee']).join() === 'proves' ? said : undefined;
+}
+
+/** Whether the options of a test let it run. */
+function letsRun(call: Node): boolean {
+  const names = nodesIn(call['arguments'])
+    .flatMap(({ type, properties }) => (type === 'ObjectExpression' ? nodesIn(properties) : []))
+    .flatMap(({ key }) => calleeNames(key));
+  return !names.some((name) => NOT_ALWAYS_RUN.has(name));
 }
 
 /** Reads the citations of one test file from its text, without running it. */
@@ -73,12 +79,12 @@ export function readFileCitations(file: string, text: string): FileCitations {
   const followed = new Set<Node>();
 
   const cite = (call: Node, name: readonly string[], runs: boolean): void => {
-    const found = findProof(nodesIn(call['arguments'])[1]);
-    if (found === null) return;
-    const ids = nodesIn(found.proof['arguments']).map(textOf);
+    const proof = findProof(call);
+    if (proof === undefined) return;
+    const ids = nodesIn(proof['arguments']).map(textOf);
     if (ids.length === 0 || ids.includes(null)) return;
-    followed.add(found.proof);
-    for (const id of ids) citations.push({ id: String(id), file, name, runs: runs && found.runs });
+    followed.add(proof);
+    for (const id of ids) citations.push({ id: String(id), file, name, runs: runs && letsRun(call) });
   };
 
   const visit = (node: Node, suites: readonly string[], runs: boolean): void => {

@@ -263,32 +263,29 @@ describe('connections', () => {
     expect((await get('/v1/connections?health=open')).status).toBe(400);
   });
 
-  it(
-    'have a customer, which is shown in messages and in the feed',
-    proves('service.id.customer-map'),
-    async () => {
-      onTestFinished(async () => {
-        await running.ask('PUT', '/v1/connections/c1/customer', { body: { customerRef: null } });
-      });
-      const answer = await running.ask('PUT', '/v1/connections/c1/customer', {
-        body: { customerRef: 'crm-7' },
-      });
-      expect(connectorConnection.strict().parse(answer.body)).toMatchObject({
-        id: 'c1',
-        customerRef: 'crm-7',
-      });
-      await running.ask('PUT', '/v1/connections/c1/customer', { body: { customerRef: 'crm-7' } });
-      expect((await get('/v1/connections/c1')).body).toMatchObject({ customerRef: 'crm-7' });
-      const { body } = await get('/v1/messages?connectionId=c1&limit=1');
-      expect(body).toMatchObject({ messages: [{ customerRef: 'crm-7' }] });
-      await running.connector.settle();
-      const changes = (await get('/v1/changes?connectionId=c1&limit=1000')).body['changes'] as {
-        data: object;
-      }[];
-      const mapped = changes.filter(({ data }) => 'customerRef' in data && data.customerRef === 'crm-7');
-      expect(mapped).toHaveLength(1);
-    },
-  );
+  it('have a customer, which is shown in messages and in the feed', async () => {
+    proves('service.id.customer-map');
+    onTestFinished(async () => {
+      await running.ask('PUT', '/v1/connections/c1/customer', { body: { customerRef: null } });
+    });
+    const answer = await running.ask('PUT', '/v1/connections/c1/customer', {
+      body: { customerRef: 'crm-7' },
+    });
+    expect(connectorConnection.strict().parse(answer.body)).toMatchObject({
+      id: 'c1',
+      customerRef: 'crm-7',
+    });
+    await running.ask('PUT', '/v1/connections/c1/customer', { body: { customerRef: 'crm-7' } });
+    expect((await get('/v1/connections/c1')).body).toMatchObject({ customerRef: 'crm-7' });
+    const { body } = await get('/v1/messages?connectionId=c1&limit=1');
+    expect(body).toMatchObject({ messages: [{ customerRef: 'crm-7' }] });
+    await running.connector.settle();
+    const changes = (await get('/v1/changes?connectionId=c1&limit=1000')).body['changes'] as {
+      data: object;
+    }[];
+    const mapped = changes.filter(({ data }) => 'customerRef' in data && data.customerRef === 'crm-7');
+    expect(mapped).toHaveLength(1);
+  });
 
   it('keep their customer when they are polled, and lose it on request', async () => {
     await running.ask('PUT', '/v1/connections/c2/customer', { body: { customerRef: 'crm-8' } });

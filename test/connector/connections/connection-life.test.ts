@@ -207,24 +207,21 @@ describe('a pairing code', () => {
     expect((await post('pairing-code', { phoneNumber: '447700900123' })).body).toEqual({ code: 'ABCD-1234' });
   });
 
-  it(
-    'that is unavailable is answered with a reference to QR codes',
-    proves('connections.pairing-code.fallback'),
-    async () => {
-      phones.script.push(refusal(502, 'pairing_code_unavailable'));
-      const answer = await post('pairing-code', { phoneNumber: '447700900123' });
-      expect(codeOf(answer)).toEqual([502, 'pairing_code_unavailable']);
-      expect(answer.body['message']).toContain(`GET /v1/connections/${id}/pairing`);
-      const pictures = await fetch(`${running.url}/v1/connections/${id}/pairing`, {
-        headers: { authorization: 'Bearer connector-token' },
-      });
-      expect([pictures.status, pictures.headers.get('content-type')]).toEqual([
-        200,
-        expect.stringContaining('text/event-stream'),
-      ]);
-      await pictures.body?.cancel();
-    },
-  );
+  it('that is unavailable is answered with a reference to QR codes', async () => {
+    proves('connections.pairing-code.fallback');
+    phones.script.push(refusal(502, 'pairing_code_unavailable'));
+    const answer = await post('pairing-code', { phoneNumber: '447700900123' });
+    expect(codeOf(answer)).toEqual([502, 'pairing_code_unavailable']);
+    expect(answer.body['message']).toContain(`GET /v1/connections/${id}/pairing`);
+    const pictures = await fetch(`${running.url}/v1/connections/${id}/pairing`, {
+      headers: { authorization: 'Bearer connector-token' },
+    });
+    expect([pictures.status, pictures.headers.get('content-type')]).toEqual([
+      200,
+      expect.stringContaining('text/event-stream'),
+    ]);
+    await pictures.body?.cancel();
+  });
 
   it.each([
     [400, 'invalid_phone_number', 400],

@@ -86,35 +86,29 @@ describe('merging a message', () => {
     ]);
   });
 
-  it(
-    'changes nothing if the same event arrives again, and logs both deliveries',
-    proves('delivery.duplicates', 'events.received.dedupe', 'status.consumer.duplicates'),
-    async () => {
-      const [connection, message] = [newId(), newId()];
-      await commit({ message: received(connection, message) });
-      const [before] = await readMessages(database);
-      const again = await commit({ message: received(connection, message) });
-      expect(again.outcomes).toEqual({ unchanged: 1 });
-      expect(again.masks).toEqual(new Map());
-      expect(await readMessages(database)).toEqual([before]);
-      expect(await changeTypes()).toEqual(['connection.updated', 'message.created']);
-      expect((await readLog(database)).map((row) => row.outcome)).toEqual(['merged', 'unchanged']);
-    },
-  );
+  it('changes nothing if the same event arrives again, and logs both deliveries', async () => {
+    proves('delivery.duplicates', 'events.received.dedupe', 'status.consumer.duplicates');
+    const [connection, message] = [newId(), newId()];
+    await commit({ message: received(connection, message) });
+    const [before] = await readMessages(database);
+    const again = await commit({ message: received(connection, message) });
+    expect(again.outcomes).toEqual({ unchanged: 1 });
+    expect(again.masks).toEqual(new Map());
+    expect(await readMessages(database)).toEqual([before]);
+    expect(await changeTypes()).toEqual(['connection.updated', 'message.created']);
+    expect((await readLog(database)).map((row) => row.outcome)).toEqual(['merged', 'unchanged']);
+  });
 
-  it(
-    'identifies messages by id only: two messages with one network id stay separate',
-    proves('messages.item.waMessageId.no-join', 'events.received.dedupe'),
-    async () => {
-      const connection = newId();
-      const messages = [newId(), newId()];
-      for (const message of messages) {
-        await commit({ message: { ...received(connection, message), waMessageId: 'wa-1' } });
-      }
-      const stored = await readMessages(database);
-      expect(stored.map(({ id }) => id).sort()).toEqual([...messages].sort());
-    },
-  );
+  it('identifies messages by id only: two messages with one network id stay separate', async () => {
+    proves('messages.item.waMessageId.no-join', 'events.received.dedupe');
+    const connection = newId();
+    const messages = [newId(), newId()];
+    for (const message of messages) {
+      await commit({ message: { ...received(connection, message), waMessageId: 'wa-1' } });
+    }
+    const stored = await readMessages(database);
+    expect(stored.map(({ id }) => id).sort()).toEqual([...messages].sort());
+  });
 
   it('credits one of several copies in one batch', async () => {
     const [connection, message] = [newId(), newId()];
@@ -255,19 +249,16 @@ describe('merging a message', () => {
     ]);
   });
 
-  it(
-    'applies the statuses of one batch in the order of their timestamps',
-    proves('delivery.order'),
-    async () => {
-      const [connection, message] = [newId(), newId()];
-      await commit(
-        { message: status(connection, message, 'failed', T0 + 3) },
-        { message: status(connection, message, 'sent', T0 + 1) },
-        { message: status(connection, message, 'read', T0 + 2) },
-      );
-      expect(await readMessages(database)).toMatchObject([{ status: 'read', status_conflict: true }]);
-    },
-  );
+  it('applies the statuses of one batch in the order of their timestamps', async () => {
+    proves('delivery.order');
+    const [connection, message] = [newId(), newId()];
+    await commit(
+      { message: status(connection, message, 'failed', T0 + 3) },
+      { message: status(connection, message, 'sent', T0 + 1) },
+      { message: status(connection, message, 'read', T0 + 2) },
+    );
+    expect(await readMessages(database)).toMatchObject([{ status: 'read', status_conflict: true }]);
+  });
 
   it('stores NUL and lone surrogates in derived text as U+FFFD', async () => {
     const [connection, message] = [newId(), newId()];
@@ -277,36 +268,33 @@ describe('merging a message', () => {
     ]);
   });
 
-  it(
-    'agrees with the status pattern for all pairs',
-    proves('status.consumer.rank', 'status.consumer.never-back'),
-    async () => {
-      const all = [null, 'sent', 'delivered', 'read', 'failed'] as const;
-      const pairs = all.flatMap((current) => all.map((update) => ({ current, update, id: newId() })));
-      const connection = newId();
-      const told = (id: string, reached: MessageStatus | null) =>
-        polled(connection, id, { direction: 'outgoing', status: reached });
-      await commitBatch(database, { now: T0, messages: pairs.map(({ id, current }) => told(id, current)) });
-      const later = T0 + 1;
-      const masks = new Map<string, number>();
-      for (const { id, update } of pairs) {
-        const changed = await commitBatch(database, { now: later, messages: [told(id, update)] });
-        masks.set(id, changed.masks.keys().next().value ?? 0);
-      }
-      const rows = new Map((await readMessages(database)).map((row) => [row.id, row]));
-      for (const { current, update, id } of pairs) {
-        const row = rows.get(id);
-        const mask = masks.get(id) ?? 0;
-        expect({
-          current,
-          update,
-          status: row?.status,
-          changed: (mask & CHANGE.status) !== 0,
-          conflict: (mask & CHANGE.conflict) !== 0,
-        }).toEqual({ current, update, ...applyStatus(current, update) });
-      }
-    },
-  );
+  it('agrees with the status pattern for all pairs', async () => {
+    proves('status.consumer.rank', 'status.consumer.never-back');
+    const all = [null, 'sent', 'delivered', 'read', 'failed'] as const;
+    const pairs = all.flatMap((current) => all.map((update) => ({ current, update, id: newId() })));
+    const connection = newId();
+    const told = (id: string, reached: MessageStatus | null) =>
+      polled(connection, id, { direction: 'outgoing', status: reached });
+    await commitBatch(database, { now: T0, messages: pairs.map(({ id, current }) => told(id, current)) });
+    const later = T0 + 1;
+    const masks = new Map<string, number>();
+    for (const { id, update } of pairs) {
+      const changed = await commitBatch(database, { now: later, messages: [told(id, update)] });
+      masks.set(id, changed.masks.keys().next().value ?? 0);
+    }
+    const rows = new Map((await readMessages(database)).map((row) => [row.id, row]));
+    for (const { current, update, id } of pairs) {
+      const row = rows.get(id);
+      const mask = masks.get(id) ?? 0;
+      expect({
+        current,
+        update,
+        status: row?.status,
+        changed: (mask & CHANGE.status) !== 0,
+        conflict: (mask & CHANGE.conflict) !== 0,
+      }).toEqual({ current, update, ...applyStatus(current, update) });
+    }
+  });
 
   it('counts a conflict once', async () => {
     const [connection, message] = [newId(), newId()];
@@ -379,37 +367,34 @@ describe('connections and their accounts', () => {
     expect(await readMessages(database)).toHaveLength(1);
   });
 
-  it(
-    'orders connection events by their payload time, and reports each change once',
-    proves('delivery.order', 'events.disconnected.drives'),
-    async () => {
-      const connection = newId();
-      await commit({ connection: outage(connection, T0 + 1_000) });
-      expect(await readConnection(connection)).toMatchObject({
-        status: 'disconnected',
-        needs_reconnect: true,
-        reason: 'AUTH_LOST',
-        phone_number: '4917012345678',
-        last_event_at: T0 + 1_000,
-      });
-      expect((await commit({ connection: outage(connection, T0 + 1_000) })).outcomes).toEqual({
-        unchanged: 1,
-      });
-      expect((await commit({ connection: recovery(connection, T0 + 2_000) })).outcomes).toEqual({
-        merged: 1,
-      });
-      expect((await commit({ connection: outage(connection, T0 + 1_500) })).outcomes).toEqual({
-        unchanged: 1,
-      });
-      expect(await readConnection(connection)).toMatchObject({
-        status: 'connected',
-        needs_reconnect: false,
-        reason: null,
-        version: 2,
-      });
-      expect(await changeTypes()).toEqual(['connection.updated', 'connection.updated']);
-    },
-  );
+  it('orders connection events by their payload time, and reports each change once', async () => {
+    proves('delivery.order', 'events.disconnected.drives');
+    const connection = newId();
+    await commit({ connection: outage(connection, T0 + 1_000) });
+    expect(await readConnection(connection)).toMatchObject({
+      status: 'disconnected',
+      needs_reconnect: true,
+      reason: 'AUTH_LOST',
+      phone_number: '4917012345678',
+      last_event_at: T0 + 1_000,
+    });
+    expect((await commit({ connection: outage(connection, T0 + 1_000) })).outcomes).toEqual({
+      unchanged: 1,
+    });
+    expect((await commit({ connection: recovery(connection, T0 + 2_000) })).outcomes).toEqual({
+      merged: 1,
+    });
+    expect((await commit({ connection: outage(connection, T0 + 1_500) })).outcomes).toEqual({
+      unchanged: 1,
+    });
+    expect(await readConnection(connection)).toMatchObject({
+      status: 'connected',
+      needs_reconnect: false,
+      reason: null,
+      version: 2,
+    });
+    expect(await changeTypes()).toEqual(['connection.updated', 'connection.updated']);
+  });
 
   it('applies a recovery after an outage of the same millisecond, in either order of arrival', async () => {
     const [first, second] = [newId(), newId()];

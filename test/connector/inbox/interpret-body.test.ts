@@ -45,35 +45,33 @@ const disconnectedEvent = {
 };
 
 describe('reading a verified body', () => {
-  it(
-    'returns an incoming message',
-    proves('events.received.dedupe', 'messages.item.waMessageId.no-join'),
-    () => {
-      expect(read(receivedEvent)).toEqual({
-        kind: 'message',
-        event: 'message.received',
-        message: {
-          connectionId: 'connection-1',
-          messageId: 'message-1',
-          accountId: 'account-1',
-          source: 'webhook',
-          direction: 'incoming',
-          peer: '15551234567',
-          text: 'Hello',
-          mediaUrl: 'https://media.example/1',
-          mediaType: 'image/png',
-          status: null,
-          errorMessage: null,
-          reference: null,
-          waMessageId: 'wa-1',
-          createdAt: 1_768_478_400_000,
-          webhookSeen: WEBHOOK_SEEN.received,
-        },
-      });
-    },
-  );
+  it('returns an incoming message', () => {
+    proves('events.received.dedupe', 'messages.item.waMessageId.no-join');
+    expect(read(receivedEvent)).toEqual({
+      kind: 'message',
+      event: 'message.received',
+      message: {
+        connectionId: 'connection-1',
+        messageId: 'message-1',
+        accountId: 'account-1',
+        source: 'webhook',
+        direction: 'incoming',
+        peer: '15551234567',
+        text: 'Hello',
+        mediaUrl: 'https://media.example/1',
+        mediaType: 'image/png',
+        status: null,
+        errorMessage: null,
+        reference: null,
+        waMessageId: 'wa-1',
+        createdAt: 1_768_478_400_000,
+        webhookSeen: WEBHOOK_SEEN.received,
+      },
+    });
+  });
 
-  it('returns a status of an outgoing message', proves('messages.item.waMessageId.no-join'), () => {
+  it('returns a status of an outgoing message', () => {
+    proves('messages.item.waMessageId.no-join');
     expect(read(statusEvent)).toMatchObject({
       kind: 'message',
       message: {
@@ -104,23 +102,21 @@ describe('reading a verified body', () => {
     });
   });
 
-  it('ignores unknown fields and a hostile __proto__', proves('versioning.client.unknown-fields'), () => {
+  it('ignores unknown fields and a hostile __proto__', () => {
+    proves('versioning.client.unknown-fields');
     const text = JSON.stringify(statusEvent).replace('{', '{"__proto__":{"polluted":true},"extra":[1],');
     expect(read(text)).toEqual(read(statusEvent));
     expect(Reflect.get({}, 'polluted')).toBeUndefined();
   });
 
-  it(
-    'keeps an unknown event type',
-    proves('events.client-ignores', 'versioning.client.unknown-events'),
-    () => {
-      expect(read({ event: 'test.unknown', anything: 1 })).toEqual({
-        kind: 'kept',
-        event: 'test.unknown',
-        outcome: 'unknown_event',
-      });
-    },
-  );
+  it('keeps an unknown event type', () => {
+    proves('events.client-ignores', 'versioning.client.unknown-events');
+    expect(read({ event: 'test.unknown', anything: 1 })).toEqual({
+      kind: 'kept',
+      event: 'test.unknown',
+      outcome: 'unknown_event',
+    });
+  });
 
   it.each([
     ['no message', { ...receivedEvent, message: undefined }, 'message'],

@@ -321,7 +321,8 @@ describe('the signature of a delivery', () => {
     },
   );
 
-  it('covers every byte: one altered byte is refused', proves('delivery.verify.raw-bytes'), async () => {
+  it('covers every byte: one altered byte is refused', async () => {
+    proves('delivery.verify.raw-bytes');
     const body = Buffer.from(receivedBody());
     const headers = signHeaders(body, SECRET, Date.now());
     body[body.length - 10] = 0x78;

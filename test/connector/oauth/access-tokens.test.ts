@@ -6,50 +6,44 @@ const grants = useGrants();
 const { ask, accountOf, connect, sync, poll } = grants;
 
 describe('the access token of a grant', () => {
-  it(
-    'is refreshed by a worker three minutes before its expiry, and not earlier',
-    proves('oauth.refresh.serialized'),
-    async () => {
-      await connect();
-      const before = grants.auth.refreshes();
-      grants.world.clock.jump(11 * MINUTE);
-      await grants.running.connector.settle();
-      expect(grants.auth.refreshes()).toBe(before);
-      grants.world.clock.jump(MINUTE);
-      await grants.running.connector.settle();
-      await grants.running.connector.settle();
-      expect(grants.auth.refreshes()).toBe(before + 1);
-    },
-  );
+  it('is refreshed by a worker three minutes before its expiry, and not earlier', async () => {
+    proves('oauth.refresh.serialized');
+    await connect();
+    const before = grants.auth.refreshes();
+    grants.world.clock.jump(11 * MINUTE);
+    await grants.running.connector.settle();
+    expect(grants.auth.refreshes()).toBe(before);
+    grants.world.clock.jump(MINUTE);
+    await grants.running.connector.settle();
+    await grants.running.connector.settle();
+    expect(grants.auth.refreshes()).toBe(before + 1);
+  });
 
-  it(
-    'that is refused with 401 is refreshed once, and the call is repeated once',
-    proves('oauth.refresh.on-401'),
-    async () => {
-      grants.world.service.addConnection('refused-once');
-      const id = await connect();
-      const first = [...grants.world.service.apiKeys].filter((key) => key.startsWith('access-')).at(-1) ?? '';
-      grants.world.service.apiKeys.delete(first);
-      const before = grants.auth.refreshes();
-      expect((await sync(id)).status).toBe(200);
-      expect(grants.auth.refreshes()).toBe(before + 1);
-      grants.world.service.requests = [];
-      grants.world.service.fault = ({ path, headers }) =>
-        path === '/connections' && headers.authorization !== 'Bearer key-1'
-          ? { status: 401, body: { error: 'invalid_token' } }
-          : undefined;
+  it('that is refused with 401 is refreshed once, and the call is repeated once', async () => {
+    proves('oauth.refresh.on-401');
+    grants.world.service.addConnection('refused-once');
+    const id = await connect();
+    const first = [...grants.world.service.apiKeys].filter((key) => key.startsWith('access-')).at(-1) ?? '';
+    grants.world.service.apiKeys.delete(first);
+    const before = grants.auth.refreshes();
+    expect((await sync(id)).status).toBe(200);
+    expect(grants.auth.refreshes()).toBe(before + 1);
+    grants.world.service.requests = [];
+    grants.world.service.fault = ({ path, headers }) =>
+      path === '/connections' && headers.authorization !== 'Bearer key-1'
+        ? { status: 401, body: { error: 'invalid_token' } }
+        : undefined;
+    expect((await sync(id)).status).toBe(502);
+    expect(grants.auth.refreshes()).toBe(before + 2);
+    expect(grants.world.service.requests.filter(({ path }) => path === '/connections')).toHaveLength(2);
+    // The next one would be refused as well, as by the page of a proxy.
+    for (const refreshes of [2, 3]) {
       expect((await sync(id)).status).toBe(502);
-      expect(grants.auth.refreshes()).toBe(before + 2);
-      expect(grants.world.service.requests.filter(({ path }) => path === '/connections')).toHaveLength(2);
-      // The next one would be refused as well, as by the page of a proxy.
-      for (const refreshes of [2, 3]) {
-        expect((await sync(id)).status).toBe(502);
-        expect(grants.auth.refreshes()).toBe(before + refreshes);
-        await grants.world.clock.advance(MINUTE);
-      }
-      grants.world.service.fault = () => undefined;
-    },
-  );
+      expect(grants.auth.refreshes()).toBe(before + refreshes);
+      await grants.world.clock.advance(MINUTE);
+    }
+    grants.world.service.fault = () => undefined;
+  });
 
   it('that cannot be refreshed after a 401 leaves a send queued, because nothing was sent', async () => {
     grants.world.service.addConnection('sending-1');

@@ -92,7 +92,8 @@ async function letClaimRunOut(): Promise<void> {
 }
 
 describe('fifty concurrent refreshes in four processes', () => {
-  it('are one on the wire, and all receive the same token', proves('oauth.refresh.serialized'), async () => {
+  it('are one on the wire, and all receive the same token', async () => {
+    proves('oauth.refresh.serialized');
     await storeGrant();
     const children = await takeChildren(4);
     const uses = [13, 13, 12, 12];

@@ -53,38 +53,33 @@ describe('queueing a send', () => {
 });
 
 describe('a queue of sends', () => {
-  it(
-    'sends in order, one at a time, with a UUID as the key of each send',
-    proves('messages.send.key-uuid'),
-    async () => {
-      const [one, two] = [await bench.addConnection(), await bench.addConnection()];
-      const open = new Map<string, number>();
-      const both = Promise.withResolvers<void>();
-      bench.answer = async ({ connectionId, text }) => {
-        open.set(connectionId, (open.get(connectionId) ?? 0) + 1);
-        expect(open.get(connectionId)).toBe(1);
-        if (open.size === 2) both.resolve();
-        // Neither gets its first answer before both queues have called.
-        await both.promise;
-        open.set(connectionId, 0);
-        return sentAs(`m-${connectionId}-${text}`);
-      };
-      for (const text of ['1', '2', '3']) {
-        await bench.queueText(one, text);
-        await bench.queueText(two, text);
-      }
-      await bench.sendAll(await bench.running());
-      for (const connectionId of [one, two]) {
-        const texts = bench.calls
-          .filter((call) => call.connectionId === connectionId)
-          .map(({ text }) => text);
-        expect(texts).toEqual(['1', '2', '3']);
-      }
-      expect(new Set(bench.calls.map((call) => call.idempotencyKey)).size).toBe(6);
-      const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-      expect(bench.calls.filter(({ idempotencyKey }) => !uuid.test(idempotencyKey ?? ''))).toEqual([]);
-    },
-  );
+  it('sends in order, one at a time, with a UUID as the key of each send', async () => {
+    proves('messages.send.key-uuid');
+    const [one, two] = [await bench.addConnection(), await bench.addConnection()];
+    const open = new Map<string, number>();
+    const both = Promise.withResolvers<void>();
+    bench.answer = async ({ connectionId, text }) => {
+      open.set(connectionId, (open.get(connectionId) ?? 0) + 1);
+      expect(open.get(connectionId)).toBe(1);
+      if (open.size === 2) both.resolve();
+      // Neither gets its first answer before both queues have called.
+      await both.promise;
+      open.set(connectionId, 0);
+      return sentAs(`m-${connectionId}-${text}`);
+    };
+    for (const text of ['1', '2', '3']) {
+      await bench.queueText(one, text);
+      await bench.queueText(two, text);
+    }
+    await bench.sendAll(await bench.running());
+    for (const connectionId of [one, two]) {
+      const texts = bench.calls.filter((call) => call.connectionId === connectionId).map(({ text }) => text);
+      expect(texts).toEqual(['1', '2', '3']);
+    }
+    expect(new Set(bench.calls.map((call) => call.idempotencyKey)).size).toBe(6);
+    const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+    expect(bench.calls.filter(({ idempotencyKey }) => !uuid.test(idempotencyKey ?? ''))).toEqual([]);
+  });
 
   it('is processed by one of two processes', async () => {
     const connectionId = await bench.addConnection();
@@ -394,18 +389,15 @@ describe('a lost answer', () => {
     expect(await bench.read(id)).toMatchObject({ state: 'unknown', lastError: 'license_inactive' });
   });
 
-  it(
-    'is never repeated if the message was sent but not stored',
-    proves('messages.send.degraded-no-retry'),
-    async () => {
-      const connectionId = await bench.addConnection();
-      const id = await bench.queueText(connectionId, 'once');
-      bench.answer = () => ({ messageId: null, waMessageId: null, status: 'sent', persisted: false });
-      await bench.sendAll(await bench.running(), 3);
-      expect(await bench.read(id)).toMatchObject({ state: 'delivered_not_stored', messageId: null });
-      expect(bench.calls).toHaveLength(1);
-    },
-  );
+  it('is never repeated if the message was sent but not stored', async () => {
+    proves('messages.send.degraded-no-retry');
+    const connectionId = await bench.addConnection();
+    const id = await bench.queueText(connectionId, 'once');
+    bench.answer = () => ({ messageId: null, waMessageId: null, status: 'sent', persisted: false });
+    await bench.sendAll(await bench.running(), 3);
+    expect(await bench.read(id)).toMatchObject({ state: 'delivered_not_stored', messageId: null });
+    expect(bench.calls).toHaveLength(1);
+  });
 });
 
 describe('a service that becomes available again', () => {

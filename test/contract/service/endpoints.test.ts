@@ -6,32 +6,29 @@ import { proves } from '../../support/proves.ts';
 const endpoints: readonly ServiceEndpoint[] = Object.values(SERVICE_ENDPOINTS);
 
 describe('the endpoint table', () => {
-  it(
-    'has the 14 endpoints with method, path, scope and success status',
-    proves('service.resources', 'endpoints.base', 'webhook.config.no-delete'),
-    () => {
-      const rows = endpoints.map(
-        ({ number, method, path, scope, answers }) =>
-          `${number} ${method} ${path} ${scope} ${answers.map((answer) => answer.status).join(' ')}`,
-      );
-      expect(rows).toEqual([
-        '1 GET /connections messaging.read 200',
-        '2 POST /connections messaging.manage 201 200',
-        '3 GET /connections/{id} messaging.manage 200',
-        '4 DELETE /connections/{id} messaging.manage 200',
-        '5 POST /connections/{id}/restart messaging.manage 200',
-        '6 POST /connections/{id}/logout messaging.manage 200',
-        '7 POST /connections/{id}/pairing-code messaging.manage 200',
-        '8 GET /account messaging.read 200',
-        '9 GET /messages messaging.read 200',
-        '10 POST /messages messaging.send 200',
-        '11 POST /messages/read messaging.send 200',
-        '12 GET /webhook messaging.events 200',
-        '13 PUT /webhook messaging.events 200',
-        '14 POST /webhook/rotate messaging.events 200',
-      ]);
-    },
-  );
+  it('has the 14 endpoints with method, path, scope and success status', () => {
+    proves('service.resources', 'endpoints.base', 'webhook.config.no-delete');
+    const rows = endpoints.map(
+      ({ number, method, path, scope, answers }) =>
+        `${number} ${method} ${path} ${scope} ${answers.map((answer) => answer.status).join(' ')}`,
+    );
+    expect(rows).toEqual([
+      '1 GET /connections messaging.read 200',
+      '2 POST /connections messaging.manage 201 200',
+      '3 GET /connections/{id} messaging.manage 200',
+      '4 DELETE /connections/{id} messaging.manage 200',
+      '5 POST /connections/{id}/restart messaging.manage 200',
+      '6 POST /connections/{id}/logout messaging.manage 200',
+      '7 POST /connections/{id}/pairing-code messaging.manage 200',
+      '8 GET /account messaging.read 200',
+      '9 GET /messages messaging.read 200',
+      '10 POST /messages messaging.send 200',
+      '11 POST /messages/read messaging.send 200',
+      '12 GET /webhook messaging.events 200',
+      '13 PUT /webhook messaging.events 200',
+      '14 POST /webhook/rotate messaging.events 200',
+    ]);
+  });
 
   it('lets every endpoint refuse the credential, the address and the scope', () => {
     for (const { path, errors } of endpoints) {
@@ -74,14 +71,11 @@ describe('the endpoint table', () => {
     expect(answering('invalid_phone_number')).toEqual(['requestPairingCode']);
   });
 
-  it(
-    'accepts the idempotency key of a create in a header, and marks a replay',
-    proves('connections.create.idempotency.only-here'),
-    () => {
-      const { requestHeaders, body, answers } = SERVICE_ENDPOINTS.createConnection;
-      expect(requestHeaders.map((header) => header.name)).toEqual(['Idempotency-Key']);
-      expect(body.required).toBe(false);
-      expect(answers[1].headers.map((header) => header.name)).toEqual(['Idempotency-Replayed']);
-    },
-  );
+  it('accepts the idempotency key of a create in a header, and marks a replay', () => {
+    proves('connections.create.idempotency.only-here');
+    const { requestHeaders, body, answers } = SERVICE_ENDPOINTS.createConnection;
+    expect(requestHeaders.map((header) => header.name)).toEqual(['Idempotency-Key']);
+    expect(body.required).toBe(false);
+    expect(answers[1].headers.map((header) => header.name)).toEqual(['Idempotency-Replayed']);
+  });
 });

@@ -53,12 +53,14 @@ describe('the limits', () => {
 });
 
 describe('the names', () => {
-  it('contain the four scopes, each with an explanation', proves('wire.names'), () => {
+  it('contain the four scopes, each with an explanation', () => {
+    proves('wire.names');
     expect(SCOPES).toEqual(['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage']);
     expect(Object.keys(SCOPE_MEANINGS)).toEqual([...SCOPES]);
   });
 
-  it('contain the four events', proves('events.four'), () => {
+  it('contain the four events', () => {
+    proves('events.four');
     expect(EVENT_TYPES).toEqual([
       'message.received',
       'message.status',
@@ -67,7 +69,8 @@ describe('the names', () => {
     ]);
   });
 
-  it('spell the headers as on the wire', proves('wire.names'), () => {
+  it('spell the headers as on the wire', () => {
+    proves('wire.names');
     expect(HEADERS).toEqual({
       timestamp: 'X-Service-Timestamp',
       signature: 'X-Service-Signature',
@@ -79,18 +82,16 @@ describe('the names', () => {
     expect(SIGNATURE_PREFIX).toBe('sha256=');
   });
 
-  it('order the statuses of a message', proves('status.values'), () => {
+  it('order the statuses of a message', () => {
+    proves('status.values');
     expect(MESSAGE_STATUSES).toEqual(['sent', 'delivered', 'read', 'failed']);
     expect(MESSAGE_STATUS_RANKS).toEqual({ sent: 1, delivered: 2, read: 3 });
   });
 
-  it(
-    'contain the values that the specification names',
-    proves('state.values', 'service.provider.kinds'),
-    () => {
-      expect([...CONNECTION_STATUSES].sort()).toEqual(['connected', 'connecting', 'disconnected', 'open']);
-      expect(PROVIDERS).toEqual(['qr', 'cloud_api']);
-      expect(DISCONNECT_REASONS).toEqual(['AUTH_LOST', 'NEEDS_RECONNECT', 'HEAL_GIVEUP']);
-    },
-  );
+  it('contain the values that the specification names', () => {
+    proves('state.values', 'service.provider.kinds');
+    expect([...CONNECTION_STATUSES].sort()).toEqual(['connected', 'connecting', 'disconnected', 'open']);
+    expect(PROVIDERS).toEqual(['qr', 'cloud_api']);
+    expect(DISCONNECT_REASONS).toEqual(['AUTH_LOST', 'NEEDS_RECONNECT', 'HEAL_GIVEUP']);
+  });
 });

@@ -26,34 +26,31 @@ describe('a list of connections', () => {
     expect(readConnectionList({ connections: [item] })).toEqual({ items: [read], invalid: [], unread: [] });
   });
 
-  it(
-    'tolerates new values, missing fields and fields of another type',
-    proves('versioning.client.unknown-fields'),
-    () => {
-      const odd = {
+  it('tolerates new values, missing fields and fields of another type', () => {
+    proves('versioning.client.unknown-fields');
+    const odd = {
+      id: 'c2',
+      status: 'hibernating',
+      provider: 'carrier_pigeon',
+      licenseExpires: 'soon',
+      tier: 7,
+    };
+    expect(readConnectionList({ connections: [odd], total: 1 }).items).toEqual([
+      {
         id: 'c2',
+        phoneNumber: null,
+        label: null,
         status: 'hibernating',
+        isDefault: null,
         provider: 'carrier_pigeon',
-        licenseExpires: 'soon',
-        tier: 7,
-      };
-      expect(readConnectionList({ connections: [odd], total: 1 }).items).toEqual([
-        {
-          id: 'c2',
-          phoneNumber: null,
-          label: null,
-          status: 'hibernating',
-          isDefault: null,
-          provider: 'carrier_pigeon',
-          tier: null,
-          profilePicUrl: null,
-          licenseValid: null,
-          licenseStatus: null,
-          licenseExpires: null,
-        },
-      ]);
-    },
-  );
+        tier: null,
+        profilePicUrl: null,
+        licenseValid: null,
+        licenseStatus: null,
+        licenseExpires: null,
+      },
+    ]);
+  });
 
   it('keeps the other records if one has no usable id', () => {
     const { items, invalid } = readConnectionList({
@@ -160,27 +157,22 @@ describe('the other answers', () => {
     expect(() => readConnectionDetail({ connection: {} })).toThrow(ZodError);
   });
 
-  it(
-    'reads a send, and recognizes delivered but not stored',
-    proves('messages.send.wa-null', 'messages.item.waMessageId'),
-    () => {
-      expect(readSend({ messageId: 'm1', waMessageId: null, status: 'sent' })).toEqual({
-        messageId: 'm1',
-        waMessageId: null,
-        status: 'sent',
-        persisted: true,
-      });
-      expect(readSend({ messageId: null, waMessageId: 'w', status: 'sent', persisted: false })).toMatchObject(
-        {
-          messageId: null,
-          persisted: false,
-        },
-      );
-      expect(readSend({ messageId: null, waMessageId: 'w', status: 'sent' }).persisted).toBe(false);
-      expect(readSend({ messageId: 'm1', wa_message_id: 'w', status: 'sent' }).waMessageId).toBe('w');
-      expect(() => readSend({ status: 'sent' })).toThrow(ZodError);
-    },
-  );
+  it('reads a send, and recognizes delivered but not stored', () => {
+    proves('messages.send.wa-null', 'messages.item.waMessageId');
+    expect(readSend({ messageId: 'm1', waMessageId: null, status: 'sent' })).toEqual({
+      messageId: 'm1',
+      waMessageId: null,
+      status: 'sent',
+      persisted: true,
+    });
+    expect(readSend({ messageId: null, waMessageId: 'w', status: 'sent', persisted: false })).toMatchObject({
+      messageId: null,
+      persisted: false,
+    });
+    expect(readSend({ messageId: null, waMessageId: 'w', status: 'sent' }).persisted).toBe(false);
+    expect(readSend({ messageId: 'm1', wa_message_id: 'w', status: 'sent' }).waMessageId).toBe('w');
+    expect(() => readSend({ status: 'sent' })).toThrow(ZodError);
+  });
 
   it('reads the webhook before and after it is set', () => {
     expect(readWebhook({ url: null, events: [], secretSet: false }).url).toBeNull();

@@ -21,66 +21,53 @@ const media = { filename: 'voice-1.ogg', mimetype: 'audio/ogg', data: 'QUJD' };
 const { text: _text, ...withoutText } = send;
 
 describe('a send', () => {
-  it(
-    'is accepted with exactly one of text and media',
-    proves('messages.send.one', 'messages.send.both'),
-    () => {
-      expect(refusal(sendMessageRequest, send)).toBe('taken');
-      expect(refusal(sendMessageRequest, { ...withoutText, media })).toBe('taken');
-      expect(refusal(sendMessageRequest, { ...send, media })).toEqual({ error: 'text_or_media' });
-      expect(refusal(sendMessageRequest, withoutText)).toEqual({ error: 'text_or_media' });
-    },
-  );
+  it('is accepted with exactly one of text and media', () => {
+    proves('messages.send.one', 'messages.send.both');
+    expect(refusal(sendMessageRequest, send)).toBe('taken');
+    expect(refusal(sendMessageRequest, { ...withoutText, media })).toBe('taken');
+    expect(refusal(sendMessageRequest, { ...send, media })).toEqual({ error: 'text_or_media' });
+    expect(refusal(sendMessageRequest, withoutText)).toEqual({ error: 'text_or_media' });
+  });
 
-  it(
-    'accepts 4096 characters and refuses 4097, however many code units each has',
-    proves('messages.send.text', 'limits.text', 'choice.text.code-points'),
-    () => {
-      expect(refusal(sendMessageRequest, { ...send, text: 'x'.repeat(4096) })).toBe('taken');
-      expect(refusal(sendMessageRequest, { ...send, text: '👋'.repeat(4096) })).toBe('taken');
-      for (const text of ['x'.repeat(4097), '👋'.repeat(4097), 'x'.repeat(100_000)]) {
-        expect(refusal(sendMessageRequest, { ...send, text })).toMatchObject({
-          error: 'invalid_request',
-          field: 'text',
-        });
-      }
-    },
-  );
-
-  it(
-    'reports an invalid recipient as a field, not as invalid_phone_number',
-    proves('choice.to.field'),
-    () => {
-      for (const to of ['+15551234567', '1555 1234567', '', 'abc', '0015551234567', 15551234567, undefined]) {
-        expect(refusal(sendMessageRequest, { ...send, to })).toMatchObject({
-          error: 'invalid_request',
-          field: 'to',
-        });
-      }
-    },
-  );
-
-  it(
-    'names the offending key inside the media',
-    proves('media.data', 'media.filename', 'limits.media', 'choice.media.characters'),
-    () => {
-      const over = { ...media, data: 'A'.repeat(16 * 1024 * 1024 + 4) };
-      expect(refusal(sendMessageRequest, { ...withoutText, media: over })).toMatchObject({
+  it('accepts 4096 characters and refuses 4097, however many code units each has', () => {
+    proves('messages.send.text', 'limits.text', 'choice.text.code-points');
+    expect(refusal(sendMessageRequest, { ...send, text: 'x'.repeat(4096) })).toBe('taken');
+    expect(refusal(sendMessageRequest, { ...send, text: '👋'.repeat(4096) })).toBe('taken');
+    for (const text of ['x'.repeat(4097), '👋'.repeat(4097), 'x'.repeat(100_000)]) {
+      expect(refusal(sendMessageRequest, { ...send, text })).toMatchObject({
         error: 'invalid_request',
-        field: 'media.data',
+        field: 'text',
       });
-      expect(refusal(sendMessageRequest, { ...withoutText, media: { ...media, data: '!' } })).toMatchObject({
-        field: 'media.data',
-      });
-      expect(refusal(sendMessageRequest, { ...withoutText, media: { ...media, filename: 7 } })).toMatchObject(
-        {
-          field: 'media.filename',
-        },
-      );
-    },
-  );
+    }
+  });
 
-  it('accepts 16 MB of base64', proves('media.data', 'limits.media', 'choice.media.characters'), () => {
+  it('reports an invalid recipient as a field, not as invalid_phone_number', () => {
+    proves('choice.to.field');
+    for (const to of ['+15551234567', '1555 1234567', '', 'abc', '0015551234567', 15551234567, undefined]) {
+      expect(refusal(sendMessageRequest, { ...send, to })).toMatchObject({
+        error: 'invalid_request',
+        field: 'to',
+      });
+    }
+  });
+
+  it('names the offending key inside the media', () => {
+    proves('media.data', 'media.filename', 'limits.media', 'choice.media.characters');
+    const over = { ...media, data: 'A'.repeat(16 * 1024 * 1024 + 4) };
+    expect(refusal(sendMessageRequest, { ...withoutText, media: over })).toMatchObject({
+      error: 'invalid_request',
+      field: 'media.data',
+    });
+    expect(refusal(sendMessageRequest, { ...withoutText, media: { ...media, data: '!' } })).toMatchObject({
+      field: 'media.data',
+    });
+    expect(refusal(sendMessageRequest, { ...withoutText, media: { ...media, filename: 7 } })).toMatchObject({
+      field: 'media.filename',
+    });
+  });
+
+  it('accepts 16 MB of base64', () => {
+    proves('media.data', 'limits.media', 'choice.media.characters');
     const full = { ...media, data: 'A'.repeat(16 * 1024 * 1024) };
     expect(refusal(sendMessageRequest, { ...withoutText, media: full })).toBe('taken');
   });
@@ -126,38 +113,33 @@ describe('a page of messages', () => {
 });
 
 describe('pairing, receipts and the webhook', () => {
-  it(
-    'refuses every phoneNumber except digits, with its own code',
-    proves('connections.pairing-code.digits', 'connections.pairing-code.no-clean-up'),
-    () => {
-      expect(refusal(pairingCodeRequest, { phoneNumber: '15551234567' })).toBe('taken');
-      for (const phoneNumber of ['+15551234567', ' 15551234567', '15551234567\n', '1-555-123', '', 7, null]) {
-        expect(refusal(pairingCodeRequest, { phoneNumber })).toEqual({ error: 'invalid_phone_number' });
-      }
-      expect(refusal(pairingCodeRequest, {})).toEqual({ error: 'invalid_phone_number' });
-    },
-  );
+  it('refuses every phoneNumber except digits, with its own code', () => {
+    proves('connections.pairing-code.digits', 'connections.pairing-code.no-clean-up');
+    expect(refusal(pairingCodeRequest, { phoneNumber: '15551234567' })).toBe('taken');
+    for (const phoneNumber of ['+15551234567', ' 15551234567', '15551234567\n', '1-555-123', '', 7, null]) {
+      expect(refusal(pairingCodeRequest, { phoneNumber })).toEqual({ error: 'invalid_phone_number' });
+    }
+    expect(refusal(pairingCodeRequest, {})).toEqual({ error: 'invalid_phone_number' });
+  });
 
-  it('formats a pairing code as two groups of four', proves('shapes.pairing-code'), () => {
+  it('formats a pairing code as two groups of four', () => {
+    proves('shapes.pairing-code');
     expect(pairingCodeAnswer.safeParse({ code: 'AB12-CD34' }).success).toBe(true);
     for (const code of ['AB12CD34', 'AB1-2CD34', 'AB12-CD345']) {
       expect(pairingCodeAnswer.safeParse({ code }).success, code).toBe(false);
     }
   });
 
-  it(
-    'requires a phone or a message for a receipt',
-    proves('messages.read.one-required', 'messages.read.connection-required'),
-    () => {
-      expect(refusal(readReceiptRequest, { connectionId: 'c1', phone: '15551234567' })).toBe('taken');
-      expect(refusal(readReceiptRequest, { connectionId: 'c1', messageId: 'm1' })).toBe('taken');
-      expect(refusal(readReceiptRequest, { connectionId: 'c1' })).toMatchObject({
-        error: 'invalid_request',
-        field: 'messageId',
-      });
-      expect(refusal(readReceiptRequest, { messageId: 'm1' })).toMatchObject({ field: 'connectionId' });
-    },
-  );
+  it('requires a phone or a message for a receipt', () => {
+    proves('messages.read.one-required', 'messages.read.connection-required');
+    expect(refusal(readReceiptRequest, { connectionId: 'c1', phone: '15551234567' })).toBe('taken');
+    expect(refusal(readReceiptRequest, { connectionId: 'c1', messageId: 'm1' })).toBe('taken');
+    expect(refusal(readReceiptRequest, { connectionId: 'c1' })).toMatchObject({
+      error: 'invalid_request',
+      field: 'messageId',
+    });
+    expect(refusal(readReceiptRequest, { messageId: 'm1' })).toMatchObject({ field: 'connectionId' });
+  });
 
   it('requires a URL for the webhook', () => {
     expect(refusal(putWebhookRequest, {})).toMatchObject({ error: 'invalid_request', field: 'url' });

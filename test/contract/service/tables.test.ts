@@ -58,7 +58,8 @@ describe('connections', () => {
     ]);
   });
 
-  it('marks exactly the aliases as deprecated', proves('versioning.aliases', 'choice.aliases'), () => {
+  it('marks exactly the aliases as deprecated', () => {
+    proves('versioning.aliases', 'choice.aliases');
     const deprecated = (schema: z.ZodType) =>
       Object.entries(z.toJSONSchema(schema).properties ?? {})
         .filter(([, field]) => typeof field === 'object' && field.deprecated === true)
@@ -128,19 +129,16 @@ describe('messages', () => {
     ]);
   });
 
-  it(
-    'has the query of the list and the read receipt',
-    proves('messages.list.query', 'messages.read.request'),
-    () => {
-      expect(Object.keys(messages.listMessagesQuery.shape)).toEqual(['connectionId', 'limit', 'cursor']);
-      expect(table(messages.readReceiptRequest)).toEqual([
-        'connectionId: string',
-        'phone?: string',
-        'messageId?: string',
-      ]);
-      expect(table(messages.readReceiptAnswer)).toEqual(['ok: boolean', 'marked: integer']);
-    },
-  );
+  it('has the query of the list and the read receipt', () => {
+    proves('messages.list.query', 'messages.read.request');
+    expect(Object.keys(messages.listMessagesQuery.shape)).toEqual(['connectionId', 'limit', 'cursor']);
+    expect(table(messages.readReceiptRequest)).toEqual([
+      'connectionId: string',
+      'phone?: string',
+      'messageId?: string',
+    ]);
+    expect(table(messages.readReceiptAnswer)).toEqual(['ok: boolean', 'marked: integer']);
+  });
 });
 
 describe('account and webhook', () => {
@@ -183,76 +181,67 @@ describe('events', () => {
     'reason: string or null',
   ];
 
-  it(
-    'has the keys of message.received',
+  it('has the keys of message.received', () => {
     proves(
       'events.received.exact',
       'events.snake-case',
       'versioning.webhooks-snake-case',
       'choice.payload.exact',
-    ),
-    () => {
-      expect(table(events.messageReceivedEvent)).toEqual([
-        'event: string',
-        'connection_id: string',
-        'message: object',
-      ]);
-      expect(table(events.messageReceivedEvent.shape.message)).toEqual([
-        'id: string',
-        'wa_id: string or null',
-        'from: string',
-        'text: string or null',
-        'media_url: string or null',
-        'media_type: string or null',
-        'timestamp: integer',
-      ]);
-    },
-  );
+    );
+    expect(table(events.messageReceivedEvent)).toEqual([
+      'event: string',
+      'connection_id: string',
+      'message: object',
+    ]);
+    expect(table(events.messageReceivedEvent.shape.message)).toEqual([
+      'id: string',
+      'wa_id: string or null',
+      'from: string',
+      'text: string or null',
+      'media_url: string or null',
+      'media_type: string or null',
+      'timestamp: integer',
+    ]);
+  });
 
-  it(
-    'has the keys of message.status',
+  it('has the keys of message.status', () => {
     proves(
       'events.status.exact',
       'events.snake-case',
       'versioning.webhooks-snake-case',
       'choice.payload.exact',
-    ),
-    () => {
-      expect(table(events.messageStatusEvent)).toEqual([
-        'event: string',
-        'connection_id: string',
-        'message: object',
-      ]);
-      expect(table(events.messageStatusEvent.shape.message)).toEqual([
-        'id: string',
-        'wa_id: string or null',
-        'status: string',
-        'timestamp: integer',
-      ]);
-    },
-  );
+    );
+    expect(table(events.messageStatusEvent)).toEqual([
+      'event: string',
+      'connection_id: string',
+      'message: object',
+    ]);
+    expect(table(events.messageStatusEvent.shape.message)).toEqual([
+      'id: string',
+      'wa_id: string or null',
+      'status: string',
+      'timestamp: integer',
+    ]);
+  });
 
-  it(
-    'has the keys of the two connection events, which contain no QR code',
+  it('has the keys of the two connection events, which contain no QR code', () => {
     proves(
       'events.disconnected.exact',
       'events.disconnected.no-qr',
       'events.connected.payload',
       'versioning.webhooks-snake-case',
       'choice.payload.exact',
-    ),
-    () => {
-      for (const event of [events.connectionDisconnectedEvent, events.connectionConnectedEvent]) {
-        expect(table(event)).toEqual([
-          'event: string',
-          'connection_id: string',
-          'connection: object',
-          'timestamp: integer',
-        ]);
-        expect(table(event.shape.connection)).toEqual(connection);
-      }
-    },
-  );
+    );
+    for (const event of [events.connectionDisconnectedEvent, events.connectionConnectedEvent]) {
+      expect(table(event)).toEqual([
+        'event: string',
+        'connection_id: string',
+        'connection: object',
+        'timestamp: integer',
+      ]);
+      expect(table(event.shape.connection)).toEqual(connection);
+    }
+  });
 
   it('combines one schema per event type', () => {
     expect(events.webhookEvent.options.map((option) => option.shape.event.value)).toEqual([

@@ -11,51 +11,45 @@ describe('restart, logout and deletion', () => {
   const life = useLife();
 
   describe('restart', () => {
-    test(
-      'of a working session reconnects it: nothing changes and no event is sent',
-      proves('connections.restart.answer', 'connections.restart.keeps-record', 'shapes.restart'),
-      async () => {
-        const { key, connectionId } = await seedWorkspace(life.service);
-        const before = await life.detail(key, connectionId);
-        const restarted = await life.answers(life.on(key, 'POST', connectionId, '/restart'));
-        expect(restarted).toEqual([200, { ok: true, recreated: false }]);
-        expect(await life.detail(key, connectionId)).toEqual(before);
-        expect(await life.toldOf(connectionId)).toEqual([]);
-      },
-    );
+    test('of a working session reconnects it: nothing changes and no event is sent', async () => {
+      proves('connections.restart.answer', 'connections.restart.keeps-record', 'shapes.restart');
+      const { key, connectionId } = await seedWorkspace(life.service);
+      const before = await life.detail(key, connectionId);
+      const restarted = await life.answers(life.on(key, 'POST', connectionId, '/restart'));
+      expect(restarted).toEqual([200, { ok: true, recreated: false }]);
+      expect(await life.detail(key, connectionId)).toEqual(before);
+      expect(await life.toldOf(connectionId)).toEqual([]);
+    });
 
-    test(
-      'of a lost session requires a new scan: the status is connecting, QR codes are shown, and the connection is kept',
+    test('of a lost session requires a new scan: the status is connecting, QR codes are shown, and the connection is kept', async () => {
       proves(
         'connections.restart.keeps-record',
         'connections.restart.new-qr',
         'state.restart.connecting',
         'state.restart.poll',
-      ),
-      async () => {
-        const { key, id } = await life.begin();
-        await life.pair(key, id, '447700900131');
-        await life.breakDown(id);
-        const shown = await life.qrOf(key, id);
-        const code = await life.codeOf(key, id, '447700900131');
-        const restarted = await life.answers(life.on(key, 'POST', id, '/restart'));
-        expect(restarted).toEqual([200, { ok: true, recreated: true }]);
-        expect(await life.detail(key, id)).toMatchObject({
-          id,
-          status: 'connecting',
-          phoneNumber: '447700900131',
-          licenseStatus: 'trial',
-        });
-        expect(await life.account(key)).toMatchObject({ connections: { connected: 0, needsReconnect: 1 } });
-        expect(await life.phones().scan(id, shown)).toBe('expired');
-        expect(await life.phones().enterCode(id, code)).toBe('expired');
-        await life.pair(key, id);
-        expect((await life.toldOf(id)).map(({ event }) => event)).toEqual([
-          'connection.disconnected',
-          'connection.connected',
-        ]);
-      },
-    );
+      );
+      const { key, id } = await life.begin();
+      await life.pair(key, id, '447700900131');
+      await life.breakDown(id);
+      const shown = await life.qrOf(key, id);
+      const code = await life.codeOf(key, id, '447700900131');
+      const restarted = await life.answers(life.on(key, 'POST', id, '/restart'));
+      expect(restarted).toEqual([200, { ok: true, recreated: true }]);
+      expect(await life.detail(key, id)).toMatchObject({
+        id,
+        status: 'connecting',
+        phoneNumber: '447700900131',
+        licenseStatus: 'trial',
+      });
+      expect(await life.account(key)).toMatchObject({ connections: { connected: 0, needsReconnect: 1 } });
+      expect(await life.phones().scan(id, shown)).toBe('expired');
+      expect(await life.phones().enterCode(id, code)).toBe('expired');
+      await life.pair(key, id);
+      expect((await life.toldOf(id)).map(({ event }) => event)).toEqual([
+        'connection.disconnected',
+        'connection.connected',
+      ]);
+    });
 
     test('of a session that the network still knows reconnects it, and one event reports this', async () => {
       const { key, id } = await life.begin();
@@ -112,8 +106,7 @@ describe('restart, logout and deletion', () => {
   });
 
   describe('logout', () => {
-    test(
-      'ends the session, keeps the connection and its license, sends no event, and is undone by a restart and a scan',
+    test('ends the session, keeps the connection and its license, sends no event, and is undone by a restart and a scan', async () => {
       proves(
         'connections.logout.answer',
         'connections.logout.keeps-record',
@@ -124,32 +117,31 @@ describe('restart, logout and deletion', () => {
         'state.logout.return',
         'choice.logout.silent',
         'choice.logout.status',
-      ),
-      async () => {
-        const { key, id } = await life.begin();
-        await life.pair(key, id, '447700900131');
-        const before = await life.detail(key, id);
-        expect(await life.answers(life.on(key, 'POST', id, '/logout'))).toEqual([200, { ok: true }]);
-        expect(await life.detail(key, id)).toEqual({
-          ...before,
-          status: 'disconnected',
-          qr: expect.any(String),
-        });
-        expect(await life.account(key)).toMatchObject({
-          slots: { used: 1 },
-          connections: { total: 1, connected: 0, needsReconnect: 1 },
-        });
-        const send = { connectionId: id, to: '4915500000001', text: 'hello' };
-        expect((await life.service.call('POST', '/messages', { key, body: send })).status).toBe(502);
-        await life.advance(DAY);
-        expect((await life.on(key, 'POST', id, '/restart')).body).toEqual({ ok: true, recreated: true });
-        await life.pair(key, id);
-        expect(await life.detail(key, id)).toEqual(before);
-        expect(await life.toldOf(id)).toEqual([]);
-      },
-    );
+      );
+      const { key, id } = await life.begin();
+      await life.pair(key, id, '447700900131');
+      const before = await life.detail(key, id);
+      expect(await life.answers(life.on(key, 'POST', id, '/logout'))).toEqual([200, { ok: true }]);
+      expect(await life.detail(key, id)).toEqual({
+        ...before,
+        status: 'disconnected',
+        qr: expect.any(String),
+      });
+      expect(await life.account(key)).toMatchObject({
+        slots: { used: 1 },
+        connections: { total: 1, connected: 0, needsReconnect: 1 },
+      });
+      const send = { connectionId: id, to: '4915500000001', text: 'hello' };
+      expect((await life.service.call('POST', '/messages', { key, body: send })).status).toBe(502);
+      await life.advance(DAY);
+      expect((await life.on(key, 'POST', id, '/restart')).body).toEqual({ ok: true, recreated: true });
+      await life.pair(key, id);
+      expect(await life.detail(key, id)).toEqual(before);
+      expect(await life.toldOf(id)).toEqual([]);
+    });
 
-    test('works in any state', proves('state.logout.session'), async () => {
+    test('works in any state', async () => {
+      proves('state.logout.session');
       const { key, id } = await life.begin();
       const twice = [await life.on(key, 'POST', id, '/logout'), await life.on(key, 'POST', id, '/logout')];
       expect(twice.map(({ status }) => status)).toEqual([200, 200]);
@@ -187,44 +179,40 @@ describe('restart, logout and deletion', () => {
   });
 
   describe('deletion', () => {
-    test(
-      'is permanent: the connection and its messages are gone everywhere, and no later call restores them',
+    test('is permanent: the connection and its messages are gone everywhere, and no later call restores them', async () => {
       proves(
         'connections.delete.answer',
         'connections.delete.permanent',
         'shapes.acknowledgement',
         'state.delete.gone',
         'state.delete.id-retired',
-      ),
-      async () => {
-        const { key, id } = await life.begin();
-        await life.pair(key, id);
-        const send = { connectionId: id, to: '4915500000001', text: 'hello' };
-        expect((await life.service.call('POST', '/messages', { key, body: send })).status).toBe(200);
-        await life.service.platform.messages.receive(id, { from: '4915500000001', text: 'hi' });
-        expect(await life.answers(life.on(key, 'DELETE', id))).toEqual([200, { ok: true }]);
-        const gone = [404, { error: 'not_found' }];
-        expect(await life.answers(life.on(key, 'GET', id))).toEqual(gone);
-        expect(await life.answers(life.on(key, 'DELETE', id))).toEqual(gone);
-        expect(await life.answers(life.on(key, 'POST', id, '/restart'))).toEqual(gone);
-        expect(await life.answers(life.on(key, 'POST', id, '/logout'))).toEqual(gone);
-        const ask = life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '4915112345678' });
-        expect(await life.answers(ask)).toEqual(gone);
-        expect(await life.listed(key)).toEqual([]);
-        await life.advance(DAY);
-        const { body } = await life.service.call('GET', '/messages', { key });
-        expect(body).toEqual({ messages: [], nextCursor: null, hasMore: false });
-        const rows = await life.service.database.query(
-          'SELECT 1 FROM platform.messages WHERE connection_id = $1',
-          [id],
-        );
-        expect(rows).toEqual([]);
-        await expect(life.phones().enterCode(id, 'AAAA-AAAA')).rejects.toMatchObject({ code: 'not_found' });
-      },
-    );
+      );
+      const { key, id } = await life.begin();
+      await life.pair(key, id);
+      const send = { connectionId: id, to: '4915500000001', text: 'hello' };
+      expect((await life.service.call('POST', '/messages', { key, body: send })).status).toBe(200);
+      await life.service.platform.messages.receive(id, { from: '4915500000001', text: 'hi' });
+      expect(await life.answers(life.on(key, 'DELETE', id))).toEqual([200, { ok: true }]);
+      const gone = [404, { error: 'not_found' }];
+      expect(await life.answers(life.on(key, 'GET', id))).toEqual(gone);
+      expect(await life.answers(life.on(key, 'DELETE', id))).toEqual(gone);
+      expect(await life.answers(life.on(key, 'POST', id, '/restart'))).toEqual(gone);
+      expect(await life.answers(life.on(key, 'POST', id, '/logout'))).toEqual(gone);
+      const ask = life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '4915112345678' });
+      expect(await life.answers(ask)).toEqual(gone);
+      expect(await life.listed(key)).toEqual([]);
+      await life.advance(DAY);
+      const { body } = await life.service.call('GET', '/messages', { key });
+      expect(body).toEqual({ messages: [], nextCursor: null, hasMore: false });
+      const rows = await life.service.database.query(
+        'SELECT 1 FROM platform.messages WHERE connection_id = $1',
+        [id],
+      );
+      expect(rows).toEqual([]);
+      await expect(life.phones().enterCode(id, 'AAAA-AAAA')).rejects.toMatchObject({ code: 'not_found' });
+    });
 
-    test(
-      'returns the slot with its remaining time: the next number that pairs takes it, and an unused one starts a trial',
+    test('returns the slot with its remaining time: the next number that pairs takes it, and an unused one starts a trial', async () => {
       proves(
         'state.delete.slot',
         'choice.slot.inherited',
@@ -233,51 +221,46 @@ describe('restart, logout and deletion', () => {
         'service.slot.returns',
         'service.standalone.trial',
         'limits.trial',
-      ),
-      async () => {
-        const { key, id } = await life.begin(2);
-        const start = life.service.platform.time.now();
-        const inDays = (days: number): string => new Date(start + days * DAY).toISOString();
-        await life.pair(key, id);
-        const licenseExpires = inDays(7);
-        expect(await life.detail(key, id)).toMatchObject({ licenseStatus: 'trial', licenseExpires });
-        await life.advance(2 * DAY);
-        await life.on(key, 'DELETE', id);
-        expect(await life.account(key)).toMatchObject({
-          slots: { used: 0, available: 2 },
-          connections: { total: 0 },
-        });
-        const [next, fresh] = [await life.create(key), await life.create(key)];
-        await life.pair(key, next);
-        await life.pair(key, fresh);
-        expect(await life.detail(key, next)).toMatchObject({ licenseStatus: 'trial', licenseExpires });
-        expect(await life.detail(key, fresh)).toMatchObject({
-          licenseStatus: 'trial',
-          licenseExpires: inDays(9),
-        });
-        expect(await life.account(key)).toMatchObject({
-          slots: { total: 2, used: 2, available: 0, nextExpiry: inDays(7) },
-        });
-      },
-    );
+      );
+      const { key, id } = await life.begin(2);
+      const start = life.service.platform.time.now();
+      const inDays = (days: number): string => new Date(start + days * DAY).toISOString();
+      await life.pair(key, id);
+      const licenseExpires = inDays(7);
+      expect(await life.detail(key, id)).toMatchObject({ licenseStatus: 'trial', licenseExpires });
+      await life.advance(2 * DAY);
+      await life.on(key, 'DELETE', id);
+      expect(await life.account(key)).toMatchObject({
+        slots: { used: 0, available: 2 },
+        connections: { total: 0 },
+      });
+      const [next, fresh] = [await life.create(key), await life.create(key)];
+      await life.pair(key, next);
+      await life.pair(key, fresh);
+      expect(await life.detail(key, next)).toMatchObject({ licenseStatus: 'trial', licenseExpires });
+      expect(await life.detail(key, fresh)).toMatchObject({
+        licenseStatus: 'trial',
+        licenseExpires: inDays(9),
+      });
+      expect(await life.account(key)).toMatchObject({
+        slots: { total: 2, used: 2, available: 0, nextExpiry: inDays(7) },
+      });
+    });
 
-    test(
-      'works in any state, with or without a license, for either provider',
-      proves('state.delete.gone', 'choice.unlicensed.allowed'),
-      async () => {
-        const { key, id: connecting } = await life.begin();
-        const { workspaceId, connectionId: unlicensed, key: other } = await seedWorkspace(life.service);
-        const cloud = await life.service.platform.connections.createPaired(workspaceId, {
-          provider: 'cloud_api',
-          phoneNumber: '447700900104',
-        });
-        await life.service.platform.licenses.set(unlicensed, { status: 'expired' });
-        await life.breakDown(unlicensed);
-        expect((await life.on(key, 'DELETE', connecting)).status).toBe(200);
-        expect((await life.on(other, 'DELETE', unlicensed)).status).toBe(200);
-        expect((await life.on(other, 'DELETE', cloud.id)).status).toBe(200);
-      },
-    );
+    test('works in any state, with or without a license, for either provider', async () => {
+      proves('state.delete.gone', 'choice.unlicensed.allowed');
+      const { key, id: connecting } = await life.begin();
+      const { workspaceId, connectionId: unlicensed, key: other } = await seedWorkspace(life.service);
+      const cloud = await life.service.platform.connections.createPaired(workspaceId, {
+        provider: 'cloud_api',
+        phoneNumber: '447700900104',
+      });
+      await life.service.platform.licenses.set(unlicensed, { status: 'expired' });
+      await life.breakDown(unlicensed);
+      expect((await life.on(key, 'DELETE', connecting)).status).toBe(200);
+      expect((await life.on(other, 'DELETE', unlicensed)).status).toBe(200);
+      expect((await life.on(other, 'DELETE', cloud.id)).status).toBe(200);
+    });
 
     test('of the default connection makes the oldest remaining one the default', async () => {
       const { key, id } = await life.begin();

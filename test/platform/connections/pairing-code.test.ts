@@ -10,8 +10,7 @@ describe('pairing by code', () => {
   const life = useLife();
 
   describe('pairing code', () => {
-    test(
-      'connects when it is typed on the phone, like a scan',
+    test('connects when it is typed on the phone, like a scan', async () => {
       proves(
         'connections.pairing-code.answer',
         'connections.pairing-code.request',
@@ -21,40 +20,35 @@ describe('pairing by code', () => {
         'state.paired.code',
         'service.qr.pairs',
         'state.pairing-code.unchanged',
-      ),
-      async () => {
-        const { key, id } = await life.begin();
-        const code = await life.codeOf(key, id, '4915112345678');
-        expect(code).toMatch(/^[0-9A-Z]{4}-[0-9A-Z]{4}$/);
-        expect(await life.detail(key, id)).toMatchObject({ status: 'connecting', phoneNumber: null });
-        expect(await life.account(key)).toMatchObject({ slots: { used: 0 } });
-        expect(await life.phones().enterCode(id, code.toLowerCase())).toBe('paired');
-        expect(await life.detail(key, id)).toMatchObject({
-          status: 'connected',
-          phoneNumber: '4915112345678',
-          licenseStatus: 'trial',
-        });
-        expect(await life.account(key)).toMatchObject({ slots: { used: 1 } });
-        expect(await life.warmupOf(id)).toBe(life.service.platform.time.now() + 72 * HOUR);
-        expect(await life.toldOf(id)).toEqual([]);
-      },
-    );
+      );
+      const { key, id } = await life.begin();
+      const code = await life.codeOf(key, id, '4915112345678');
+      expect(code).toMatch(/^[0-9A-Z]{4}-[0-9A-Z]{4}$/);
+      expect(await life.detail(key, id)).toMatchObject({ status: 'connecting', phoneNumber: null });
+      expect(await life.account(key)).toMatchObject({ slots: { used: 0 } });
+      expect(await life.phones().enterCode(id, code.toLowerCase())).toBe('paired');
+      expect(await life.detail(key, id)).toMatchObject({
+        status: 'connected',
+        phoneNumber: '4915112345678',
+        licenseStatus: 'trial',
+      });
+      expect(await life.account(key)).toMatchObject({ slots: { used: 1 } });
+      expect(await life.warmupOf(id)).toBe(life.service.platform.time.now() + 72 * HOUR);
+      expect(await life.toldOf(id)).toEqual([]);
+    });
 
-    test(
-      'each call returns a new code and invalidates the previous one, but no QR code',
-      proves('connections.pairing-code.again', 'connections.pairing-code.no-rebuild'),
-      async () => {
-        const { key, id } = await life.begin();
-        const picture = await life.qrOf(key, id);
-        const first = await life.codeOf(key, id);
-        const second = await life.codeOf(key, id);
-        expect(second).not.toBe(first);
-        expect(await life.phones().enterCode(id, first)).toBe('expired');
-        expect(await life.phones().scan(id, picture)).toBe('paired');
-        await life.on(key, 'POST', id, '/logout');
-        expect(await life.phones().enterCode(id, second)).toBe('expired');
-      },
-    );
+    test('each call returns a new code and invalidates the previous one, but no QR code', async () => {
+      proves('connections.pairing-code.again', 'connections.pairing-code.no-rebuild');
+      const { key, id } = await life.begin();
+      const picture = await life.qrOf(key, id);
+      const first = await life.codeOf(key, id);
+      const second = await life.codeOf(key, id);
+      expect(second).not.toBe(first);
+      expect(await life.phones().enterCode(id, first)).toBe('expired');
+      expect(await life.phones().scan(id, picture)).toBe('paired');
+      await life.on(key, 'POST', id, '/logout');
+      expect(await life.phones().enterCode(id, second)).toBe('expired');
+    });
 
     test('is valid for three minutes, for its connection, and not if mistyped', async () => {
       const { key, id } = await life.begin();
@@ -71,97 +65,87 @@ describe('pairing by code', () => {
       await life.service.platform.time.run();
     });
 
-    test(
-      'is refused for anything but digits, which are not cleaned up',
+    test('is refused for anything but digits, which are not cleaned up', async () => {
       proves(
         'connections.pairing-code.digits',
         'connections.pairing-code.no-clean-up',
         'errors.invalid_phone_number',
-      ),
-      async () => {
-        const { key, id } = await life.begin();
-        const refused = [400, { error: 'invalid_phone_number' }];
-        const bad = [
-          '+4915112345678',
-          '49 151 12345678',
-          '49-151-12345678',
-          ' 4915112345678',
-          '4915112345678\n',
-        ];
-        const worse = ['', '0151123456', '1234', '1234567890123456', '٤٩١٥١١٢٣٤٥', 4915112345678, null];
-        for (const phoneNumber of [...bad, ...worse]) {
-          expect(await life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber }))).toEqual(
-            refused,
-          );
-        }
-        expect(await life.answers(life.on(key, 'POST', id, '/pairing-code', {}))).toEqual(refused);
-        const noBody = await life.answers(life.on(key, 'POST', id, '/pairing-code'));
-        expect(noBody).toMatchObject([400, { error: 'invalid_request', field: 'body' }]);
-        expect(await life.codeOf(key, id, '12345')).toMatch(/-/);
-        expect(await life.codeOf(key, id, '123456789012345')).toMatch(/-/);
-      },
-    );
+      );
+      const { key, id } = await life.begin();
+      const refused = [400, { error: 'invalid_phone_number' }];
+      const bad = [
+        '+4915112345678',
+        '49 151 12345678',
+        '49-151-12345678',
+        ' 4915112345678',
+        '4915112345678\n',
+      ];
+      const worse = ['', '0151123456', '1234', '1234567890123456', '٤٩١٥١١٢٣٤٥', 4915112345678, null];
+      for (const phoneNumber of [...bad, ...worse]) {
+        expect(await life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber }))).toEqual(
+          refused,
+        );
+      }
+      expect(await life.answers(life.on(key, 'POST', id, '/pairing-code', {}))).toEqual(refused);
+      const noBody = await life.answers(life.on(key, 'POST', id, '/pairing-code'));
+      expect(noBody).toMatchObject([400, { error: 'invalid_request', field: 'body' }]);
+      expect(await life.codeOf(key, id, '12345')).toMatch(/-/);
+      expect(await life.codeOf(key, id, '123456789012345')).toMatch(/-/);
+    });
 
-    test(
-      'is only for `qr` connections that are not live',
+    test('is only for `qr` connections that are not live', async () => {
       proves(
         'connections.pairing-code.qr-only',
         'connections.pairing-code.live',
         'state.pairing-code.live',
         'errors.already_connected',
         'errors.not_supported_for_provider',
-      ),
-      async () => {
-        const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
-        const cloud = await life.service.platform.connections.createPaired(workspaceId, {
-          provider: 'cloud_api',
-          phoneNumber: '447700900104',
-        });
-        const ask = (id: string) =>
-          life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '4915112345678' }));
-        expect(await ask(connectionId)).toEqual([409, { error: 'already_connected' }]);
-        expect(await ask(cloud.id)).toEqual([409, { error: 'not_supported_for_provider' }]);
-        await life.breakDown(connectionId);
-        expect(await life.phones().enterCode(connectionId, await life.codeOf(key, connectionId))).toBe(
-          'paired',
-        );
-      },
-    );
+      );
+      const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
+      const cloud = await life.service.platform.connections.createPaired(workspaceId, {
+        provider: 'cloud_api',
+        phoneNumber: '447700900104',
+      });
+      const ask = (id: string) =>
+        life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '4915112345678' }));
+      expect(await ask(connectionId)).toEqual([409, { error: 'already_connected' }]);
+      expect(await ask(cloud.id)).toEqual([409, { error: 'not_supported_for_provider' }]);
+      await life.breakDown(connectionId);
+      expect(await life.phones().enterCode(connectionId, await life.codeOf(key, connectionId))).toBe(
+        'paired',
+      );
+    });
 
-    test(
-      'the sixth within 15 minutes is refused, only for this connection, until the window has moved on',
+    test('the sixth within 15 minutes is refused, only for this connection, until the window has moved on', async () => {
       proves(
         'connections.pairing-code.cap',
         'connections.pairing-code.cap-per-connection',
         'limits.pairing-codes',
         'errors.rate_limited',
-      ),
-      async () => {
-        const { key, id } = await life.begin();
-        const other = await life.create(key);
-        const phoneNumber = '4915112345678';
-        const ask = (connection: string) =>
-          life.on(key, 'POST', connection, '/pairing-code', { phoneNumber });
-        await life.service.platform.time.freeze();
-        for (let count = 0; count < 5; count += 1) {
-          expect((await ask(id)).status).toBe(200);
-          await life.advance(MINUTE);
-        }
-        const refused = await ask(id);
-        expect([refused.status, refused.body]).toEqual([429, { error: 'rate_limited' }]);
-        expect(refused.headers.get('retry-after')).toBe('600');
-        expect((await ask(other)).status).toBe(200);
-        await life.on(key, 'POST', id, '/restart');
-        expect((await ask(id)).status).toBe(429);
-        await life.advance(10 * MINUTE - 1);
-        expect((await ask(id)).headers.get('retry-after')).toBe('1');
-        await life.advance(1);
+      );
+      const { key, id } = await life.begin();
+      const other = await life.create(key);
+      const phoneNumber = '4915112345678';
+      const ask = (connection: string) => life.on(key, 'POST', connection, '/pairing-code', { phoneNumber });
+      await life.service.platform.time.freeze();
+      for (let count = 0; count < 5; count += 1) {
         expect((await ask(id)).status).toBe(200);
-        const next = await ask(id);
-        expect([next.status, next.headers.get('retry-after')]).toEqual([429, '60']);
-        await life.service.platform.time.run();
-      },
-    );
+        await life.advance(MINUTE);
+      }
+      const refused = await ask(id);
+      expect([refused.status, refused.body]).toEqual([429, { error: 'rate_limited' }]);
+      expect(refused.headers.get('retry-after')).toBe('600');
+      expect((await ask(other)).status).toBe(200);
+      await life.on(key, 'POST', id, '/restart');
+      expect((await ask(id)).status).toBe(429);
+      await life.advance(10 * MINUTE - 1);
+      expect((await ask(id)).headers.get('retry-after')).toBe('1');
+      await life.advance(1);
+      expect((await ask(id)).status).toBe(200);
+      const next = await ask(id);
+      expect([next.status, next.headers.get('retry-after')]).toEqual([429, '60']);
+      await life.service.platform.time.run();
+    });
 
     test('is checked in this order: shape, connection, provider, state, rate, network', async () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
@@ -187,23 +171,20 @@ describe('pairing by code', () => {
       expect(await ask(connectionId, offNetwork)).toBe('already_connected');
     });
 
-    test(
-      'a number without an account is declined; the QR code remains available, and the request counts',
-      proves('connections.pairing-code.declined', 'errors.pairing_code_unavailable'),
-      async () => {
-        const { key, id } = await life.begin();
-        await life.service.platform.contacts.put('447700900198', { onNetwork: false });
-        const ask = () =>
-          life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '447700900198' }));
-        const good = await life.codeOf(key, id);
-        for (let count = 0; count < 4; count += 1) {
-          expect(await ask()).toEqual([502, { error: 'pairing_code_unavailable' }]);
-        }
-        expect(await ask()).toEqual([429, { error: 'rate_limited' }]);
-        expect(await life.phones().scan(id, await life.qrOf(key, id))).toBe('paired');
-        await life.on(key, 'POST', id, '/logout');
-        expect(await life.phones().enterCode(id, good)).toBe('expired');
-      },
-    );
+    test('a number without an account is declined; the QR code remains available, and the request counts', async () => {
+      proves('connections.pairing-code.declined', 'errors.pairing_code_unavailable');
+      const { key, id } = await life.begin();
+      await life.service.platform.contacts.put('447700900198', { onNetwork: false });
+      const ask = () =>
+        life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '447700900198' }));
+      const good = await life.codeOf(key, id);
+      for (let count = 0; count < 4; count += 1) {
+        expect(await ask()).toEqual([502, { error: 'pairing_code_unavailable' }]);
+      }
+      expect(await ask()).toEqual([429, { error: 'rate_limited' }]);
+      expect(await life.phones().scan(id, await life.qrOf(key, id))).toBe('paired');
+      await life.on(key, 'POST', id, '/logout');
+      expect(await life.phones().enterCode(id, good)).toBe('expired');
+    });
   });
 });

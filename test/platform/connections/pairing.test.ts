@@ -27,8 +27,7 @@ describe('pairing a connection', () => {
       'license_expires',
     ];
 
-    test(
-      'has the documented keys with their aliases, and a QR code until the connection is connected',
+    test('has the documented keys with their aliases, and a QR code until the connection is connected', async () => {
       proves(
         'connections.get.answer',
         'connections.detail.exact',
@@ -46,66 +45,61 @@ describe('pairing a connection', () => {
         'state.values',
         'choice.qr.absent',
         'choice.aliases',
-      ),
-      async () => {
-        const { key, id } = await life.begin();
-        const waiting = await life.detail(key, id);
-        expect(Object.keys(waiting).sort()).toEqual([...KEYS, 'qr'].sort());
-        expect(waiting).toMatchObject({
-          id,
-          status: 'connecting',
-          phoneNumber: null,
-          phone: null,
-          label: '',
-          provider: 'qr',
-          licenseStatus: 'none',
-          licenseExpires: null,
-        });
-        await life.pair(key, id, '447700900131');
-        const paired = await life.detail(key, id);
-        expect(Object.keys(paired).sort()).toEqual([...KEYS].sort());
-        const ends = new Date(life.service.platform.time.now() + 7 * DAY).toISOString();
-        expect(paired).toEqual({
-          id,
-          status: 'connected',
-          phoneNumber: '447700900131',
-          label: '447700900131',
-          provider: 'qr',
-          licenseStatus: 'trial',
-          licenseExpires: ends,
-          phone: '447700900131',
-          license_status: 'trial',
-          license_expires: ends,
-        });
-      },
-    );
+      );
+      const { key, id } = await life.begin();
+      const waiting = await life.detail(key, id);
+      expect(Object.keys(waiting).sort()).toEqual([...KEYS, 'qr'].sort());
+      expect(waiting).toMatchObject({
+        id,
+        status: 'connecting',
+        phoneNumber: null,
+        phone: null,
+        label: '',
+        provider: 'qr',
+        licenseStatus: 'none',
+        licenseExpires: null,
+      });
+      await life.pair(key, id, '447700900131');
+      const paired = await life.detail(key, id);
+      expect(Object.keys(paired).sort()).toEqual([...KEYS].sort());
+      const ends = new Date(life.service.platform.time.now() + 7 * DAY).toISOString();
+      expect(paired).toEqual({
+        id,
+        status: 'connected',
+        phoneNumber: '447700900131',
+        label: '447700900131',
+        provider: 'qr',
+        licenseStatus: 'trial',
+        licenseExpires: ends,
+        phone: '447700900131',
+        license_status: 'trial',
+        license_expires: ends,
+      });
+    });
 
-    test(
-      'every read returns a new QR code with the connection and the time, and each is valid for its 20 s',
+    test('every read returns a new QR code with the connection and the time, and each is valid for its 20 s', async () => {
       proves(
         'connections.get.qr-new',
         'connections.create.rotation',
         'limits.qr-rotation',
         'choice.qr.earlier',
-      ),
-      async () => {
-        const { key, id } = await life.begin();
-        await life.service.platform.time.freeze();
-        const now = life.service.platform.time.now();
-        const early = await life.qrOf(key, id);
-        const twin = await life.qrOf(key, id);
-        expect(twin).not.toBe(early);
-        expect(early).toContain(`:${id.toUpperCase()}.${now.toString(36).toUpperCase()}.`);
-        await life.advance(20 * SECOND - 1);
-        const late = await life.qrOf(key, id);
-        expect(await life.qrOf(key, id)).not.toBe(late);
-        await life.advance(1);
-        expect(await life.phones().scan(id, early)).toBe('expired');
-        expect(await life.phones().scan(id, twin)).toBe('expired');
-        expect(await life.phones().scan(id, late)).toBe('paired');
-        await life.service.platform.time.run();
-      },
-    );
+      );
+      const { key, id } = await life.begin();
+      await life.service.platform.time.freeze();
+      const now = life.service.platform.time.now();
+      const early = await life.qrOf(key, id);
+      const twin = await life.qrOf(key, id);
+      expect(twin).not.toBe(early);
+      expect(early).toContain(`:${id.toUpperCase()}.${now.toString(36).toUpperCase()}.`);
+      await life.advance(20 * SECOND - 1);
+      const late = await life.qrOf(key, id);
+      expect(await life.qrOf(key, id)).not.toBe(late);
+      await life.advance(1);
+      expect(await life.phones().scan(id, early)).toBe('expired');
+      expect(await life.phones().scan(id, twin)).toBe('expired');
+      expect(await life.phones().scan(id, late)).toBe('paired');
+      await life.service.platform.time.run();
+    });
 
     test('is returned without a license, and never with a QR code for a cloud_api connection', async () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
@@ -124,23 +118,20 @@ describe('pairing a connection', () => {
   });
 
   describe('pairing', () => {
-    test(
-      'a scan connects, takes a slot, starts the trial and the warm-up, and sends no event',
-      proves('state.paired.scan', 'state.paired.silent', 'service.slot.attaches', 'service.qr.pairs'),
-      async () => {
-        const { key, id } = await life.begin();
-        expect(await life.listed(key)).toEqual([]);
-        await life.pair(key, id, '447700900131');
-        expect(await life.detail(key, id)).toMatchObject({ status: 'connected', licenseStatus: 'trial' });
-        expect(await life.listed(key)).toMatchObject([{ id, status: 'open', isDefault: true }]);
-        expect(await life.account(key)).toMatchObject({
-          slots: { total: 10, used: 1, available: 9 },
-          connections: { total: 1, connected: 1, needsReconnect: 0 },
-        });
-        expect(await life.warmupOf(id)).toBe(life.service.platform.time.now() + 72 * HOUR);
-        expect(await life.toldOf(id)).toEqual([]);
-      },
-    );
+    test('a scan connects, takes a slot, starts the trial and the warm-up, and sends no event', async () => {
+      proves('state.paired.scan', 'state.paired.silent', 'service.slot.attaches', 'service.qr.pairs');
+      const { key, id } = await life.begin();
+      expect(await life.listed(key)).toEqual([]);
+      await life.pair(key, id, '447700900131');
+      expect(await life.detail(key, id)).toMatchObject({ status: 'connected', licenseStatus: 'trial' });
+      expect(await life.listed(key)).toMatchObject([{ id, status: 'open', isDefault: true }]);
+      expect(await life.account(key)).toMatchObject({
+        slots: { total: 10, used: 1, available: 9 },
+        connections: { total: 1, connected: 1, needsReconnect: 0 },
+      });
+      expect(await life.warmupOf(id)).toBe(life.service.platform.time.now() + 72 * HOUR);
+      expect(await life.toldOf(id)).toEqual([]);
+    });
 
     test('without a number, a different one is generated for each connection', async () => {
       const { key, id } = await life.begin();
@@ -200,27 +191,24 @@ describe('pairing a connection', () => {
       await life.pair(key, id, '447700900131');
     });
 
-    test(
-      'a live, unknown or cloud_api connection does not pair',
-      proves('service.cloud-api.no-pairing'),
-      async () => {
-        const { key, id, workspaceId } = await life.begin();
-        const shown = await life.qrOf(key, id);
-        await life.pair(key, id);
-        await expect(life.phones().scan(id, shown)).rejects.toMatchObject({ code: 'already_connected' });
-        await expect(life.phones().enterCode(id, 'AAAA-AAAA')).rejects.toMatchObject({
-          code: 'already_connected',
-        });
-        await expect(life.phones().scan('cnothing', shown)).rejects.toMatchObject({ code: 'not_found' });
-        const cloud = await life.service.platform.connections.createPaired(workspaceId, {
-          provider: 'cloud_api',
-          phoneNumber: '447700900104',
-        });
-        await expect(life.phones().scan(cloud.id, shown)).rejects.toMatchObject({
-          code: 'not_supported_for_provider',
-        });
-      },
-    );
+    test('a live, unknown or cloud_api connection does not pair', async () => {
+      proves('service.cloud-api.no-pairing');
+      const { key, id, workspaceId } = await life.begin();
+      const shown = await life.qrOf(key, id);
+      await life.pair(key, id);
+      await expect(life.phones().scan(id, shown)).rejects.toMatchObject({ code: 'already_connected' });
+      await expect(life.phones().enterCode(id, 'AAAA-AAAA')).rejects.toMatchObject({
+        code: 'already_connected',
+      });
+      await expect(life.phones().scan('cnothing', shown)).rejects.toMatchObject({ code: 'not_found' });
+      const cloud = await life.service.platform.connections.createPaired(workspaceId, {
+        provider: 'cloud_api',
+        phoneNumber: '447700900104',
+      });
+      await expect(life.phones().scan(cloud.id, shown)).rejects.toMatchObject({
+        code: 'not_supported_for_provider',
+      });
+    });
 
     test('QR codes shown before a pairing are invalid after it', async () => {
       const { key, id } = await life.begin();
@@ -252,53 +240,47 @@ describe('pairing a connection', () => {
       expect(await life.warmupOf(connectionId)).toBeNull();
     });
 
-    test(
-      'pairing again after a reported outage is reported once, and the connection keeps its license',
-      proves('state.paired.reported', 'events.disconnected.qr-by-get'),
-      async () => {
-        const { key, id } = await life.begin();
-        await life.pair(key, id, '447700900131');
-        const { licenseExpires } = await life.detail(key, id);
-        await life.breakDown(id);
-        expect(await life.detail(key, id)).toMatchObject({ status: 'disconnected', qr: expect.any(String) });
-        await life.pair(key, id);
-        const [broken, back, ...more] = await life.toldOf(id);
-        expect([broken?.event, back?.event, more]).toEqual([
-          'connection.disconnected',
-          'connection.connected',
-          [],
-        ]);
-        const told = readExactly(connectionConnectedEvent, back?.payload);
-        expect(told.connection).toMatchObject({
-          id,
-          phone_number: '447700900131',
-          status: 'connected',
-          needs_reconnect: false,
-          license_status: 'trial',
-          reason: null,
-        });
-        expect(await life.detail(key, id)).toMatchObject({ status: 'connected', licenseExpires });
-      },
-    );
+    test('pairing again after a reported outage is reported once, and the connection keeps its license', async () => {
+      proves('state.paired.reported', 'events.disconnected.qr-by-get');
+      const { key, id } = await life.begin();
+      await life.pair(key, id, '447700900131');
+      const { licenseExpires } = await life.detail(key, id);
+      await life.breakDown(id);
+      expect(await life.detail(key, id)).toMatchObject({ status: 'disconnected', qr: expect.any(String) });
+      await life.pair(key, id);
+      const [broken, back, ...more] = await life.toldOf(id);
+      expect([broken?.event, back?.event, more]).toEqual([
+        'connection.disconnected',
+        'connection.connected',
+        [],
+      ]);
+      const told = readExactly(connectionConnectedEvent, back?.payload);
+      expect(told.connection).toMatchObject({
+        id,
+        phone_number: '447700900131',
+        status: 'connected',
+        needs_reconnect: false,
+        license_status: 'trial',
+        reason: null,
+      });
+      expect(await life.detail(key, id)).toMatchObject({ status: 'connected', licenseExpires });
+    });
 
-    test(
-      'works without a license, and then sends no event',
-      proves('choice.unlicensed.allowed'),
-      async () => {
-        const { key, id } = await life.begin();
-        await life.pair(key, id);
-        await life.service.platform.licenses.set(id, { status: 'expired' });
-        const { status } = await life.on(key, 'GET', id);
-        const calls = [
-          await life.on(key, 'POST', id, '/logout'),
-          await life.on(key, 'POST', id, '/restart'),
-          await life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '447700900131' }),
-        ];
-        expect([status, ...calls.map((call) => call.status)]).toEqual([200, 200, 200, 200]);
-        await life.pair(key, id);
-        expect(await life.detail(key, id)).toMatchObject({ status: 'connected', licenseStatus: 'expired' });
-        expect(await life.toldOf(id)).toEqual([]);
-      },
-    );
+    test('works without a license, and then sends no event', async () => {
+      proves('choice.unlicensed.allowed');
+      const { key, id } = await life.begin();
+      await life.pair(key, id);
+      await life.service.platform.licenses.set(id, { status: 'expired' });
+      const { status } = await life.on(key, 'GET', id);
+      const calls = [
+        await life.on(key, 'POST', id, '/logout'),
+        await life.on(key, 'POST', id, '/restart'),
+        await life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '447700900131' }),
+      ];
+      expect([status, ...calls.map((call) => call.status)]).toEqual([200, 200, 200, 200]);
+      await life.pair(key, id);
+      expect(await life.detail(key, id)).toMatchObject({ status: 'connected', licenseStatus: 'expired' });
+      expect(await life.toldOf(id)).toEqual([]);
+    });
   });
 });

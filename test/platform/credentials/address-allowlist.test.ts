@@ -32,13 +32,10 @@ describe('address allowlist', () => {
     [['203.0.113.7'], ' 203.0.113.7', false],
     [['203.0.113.7'], '0xcb.0.113.7', false],
     [['203.0.113.7'], '0313.0.113.7', false],
-  ])(
-    '%j and %s: %s',
-    proves('auth.key.allowlist', 'auth.key.unknown-address', 'auth.key.no-allowlist'),
-    (entries, caller, allowed) => {
-      expect(decideAddress(entries, caller).allowed).toBe(allowed);
-    },
-  );
+  ])('%j and %s: %s', (entries, caller, allowed) => {
+    proves('auth.key.allowlist', 'auth.key.unknown-address', 'auth.key.no-allowlist');
+    expect(decideAddress(entries, caller).allowed).toBe(allowed);
+  });
 
   test('returns the first matching entry, and none without a list', () => {
     const entries = ['198.51.100.1', '203.0.113.0/25', '203.0.113.7'];

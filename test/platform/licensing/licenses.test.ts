@@ -36,7 +36,8 @@ describe('licenses', () => {
     expect(defaults).toHaveLength(1);
   });
 
-  test('set returns the current license', proves('choice.license.values'), async () => {
+  test('set returns the current license', async () => {
+    proves('choice.license.values');
     const { id } = await service.platform.workspaces.create({ kind: 'standalone' });
     const connection = await pair(id);
     const now = service.platform.time.now();

@@ -10,26 +10,23 @@ describe('slots and pairing', () => {
   const restart = (key: string, id: string) => life.on(key, 'POST', id, '/restart');
   const logOut = (key: string, id: string) => life.on(key, 'POST', id, '/logout');
 
-  test(
-    'the first numbers to pair get the slots',
-    proves('service.slot.attaches', 'state.created.claims-nothing', 'connections.create.over-quota'),
-    async () => {
-      const { key, id: waiting } = await life.begin(2);
-      const others = await Promise.all(Array.from({ length: 3 }, () => life.create(key)));
-      expect(await life.account(key)).toMatchObject({
-        slots: { total: 2, used: 0, available: 2 },
-        connections: { total: 4, connected: 0, needsReconnect: 0 },
-      });
-      await Promise.all(others.map((id) => life.pair(key, id)));
-      await life.pair(key, waiting);
-      expect(await life.account(key)).toMatchObject({
-        slots: { used: 2, available: 0 },
-        connections: { total: 4, connected: 4 },
-      });
-      expect(await life.listed(key)).toHaveLength(2);
-      expect(await life.detail(key, waiting)).toMatchObject({ status: 'connected', licenseStatus: 'none' });
-    },
-  );
+  test('the first numbers to pair get the slots', async () => {
+    proves('service.slot.attaches', 'state.created.claims-nothing', 'connections.create.over-quota');
+    const { key, id: waiting } = await life.begin(2);
+    const others = await Promise.all(Array.from({ length: 3 }, () => life.create(key)));
+    expect(await life.account(key)).toMatchObject({
+      slots: { total: 2, used: 0, available: 2 },
+      connections: { total: 4, connected: 0, needsReconnect: 0 },
+    });
+    await Promise.all(others.map((id) => life.pair(key, id)));
+    await life.pair(key, waiting);
+    expect(await life.account(key)).toMatchObject({
+      slots: { used: 2, available: 0 },
+      connections: { total: 4, connected: 4 },
+    });
+    expect(await life.listed(key)).toHaveLength(2);
+    expect(await life.detail(key, waiting)).toMatchObject({ status: 'connected', licenseStatus: 'none' });
+  });
 
   test('pairing again keeps the license and starts no second trial', async () => {
     const { key, id } = await life.begin(5);
@@ -49,25 +46,23 @@ describe('slots and pairing', () => {
     }
   });
 
-  test(
-    'a number without a slot takes a free one when it pairs again',
-    proves('service.slot.returns', 'choice.slot.inherited'),
-    async () => {
-      const { key, id: first } = await life.begin(1);
-      const late = await life.create(key);
-      await life.pair(key, first);
-      await life.pair(key, late);
-      const [{ licenseExpires } = { licenseExpires: null }] = await life.listed(key);
-      await life.advance(DAY);
-      await life.on(key, 'DELETE', first);
-      expect(await life.listed(key)).toEqual([]);
-      await logOut(key, late);
-      await life.pair(key, late);
-      expect(await life.listed(key)).toMatchObject([{ id: late, licenseStatus: 'trial', licenseExpires }]);
-    },
-  );
+  test('a number without a slot takes a free one when it pairs again', async () => {
+    proves('service.slot.returns', 'choice.slot.inherited');
+    const { key, id: first } = await life.begin(1);
+    const late = await life.create(key);
+    await life.pair(key, first);
+    await life.pair(key, late);
+    const [{ licenseExpires } = { licenseExpires: null }] = await life.listed(key);
+    await life.advance(DAY);
+    await life.on(key, 'DELETE', first);
+    expect(await life.listed(key)).toEqual([]);
+    await logOut(key, late);
+    await life.pair(key, late);
+    expect(await life.listed(key)).toMatchObject([{ id: late, licenseStatus: 'trial', licenseExpires }]);
+  });
 
-  test('in a portal workspace pairing again buys no add-on', proves('service.portal.addon'), async () => {
+  test('in a portal workspace pairing again buys no add-on', async () => {
+    proves('service.portal.addon');
     const { service } = life;
     const workspace = await service.platform.workspaces.create({ kind: 'crm_portal' });
     const { key } = await service.platform.apiKeys.create(workspace.id);
@@ -81,43 +76,40 @@ describe('slots and pairing', () => {
     expect(await life.listed(key)).toMatchObject([{ id, licenseStatus: 'active' }]);
   });
 
-  test(
-    'a lapsed add-on hides its connection and stops its events, until the renewal',
+  test('a lapsed add-on hides its connection and stops its events, until the renewal', async () => {
     proves(
       'service.gate.expired-hidden',
       'service.gate.unsendable',
       'delivery.unlicensed',
       'errors.addon_required',
-    ),
-    async () => {
-      const { service } = life;
-      const workspace = await service.platform.workspaces.create({ kind: 'crm_portal' });
-      const { key } = await service.platform.apiKeys.create(workspace.id);
-      const number = { provider: 'qr', phoneNumber: '4915112345671' } as const;
-      const { id } = await service.platform.connections.createPaired(workspace.id, number);
-      const now = service.platform.time.now();
-      await licenses().set(id, { expiresAt: now + DAY });
-      await life.advance(DAY);
-      const calls: readonly [string, object][] = [
-        ['/messages', { connectionId: id, to: '4915500000001', text: 'hello' }],
-        ['/messages/read', { connectionId: id, phone: '4915500000001' }],
-      ];
-      for (const [path, body] of calls) {
-        expect(await life.answers(service.call('POST', path, { key, body }))).toEqual([
-          402,
-          { error: 'addon_required' },
-        ]);
-      }
-      await service.platform.messages.receive(id, { from: '4915500000001', text: 'unheard' });
-      expect(await life.listed(key)).toEqual([]);
-      expect((await service.call('GET', '/messages', { key })).body).toMatchObject({ messages: [] });
-      await licenses().set(id, { status: 'active' });
-      expect(await life.listed(key)).toMatchObject([{ id, licenseStatus: 'active' }]);
-      expect((await service.call('GET', '/messages', { key })).body).toMatchObject({
-        messages: [{ text: 'unheard' }],
-      });
-      const told = await service.platform.ledger.read(0, 1_000_000);
-      expect(told.filter(({ connectionId }) => connectionId === id)).toEqual([]);
-    },
-  );
+    );
+    const { service } = life;
+    const workspace = await service.platform.workspaces.create({ kind: 'crm_portal' });
+    const { key } = await service.platform.apiKeys.create(workspace.id);
+    const number = { provider: 'qr', phoneNumber: '4915112345671' } as const;
+    const { id } = await service.platform.connections.createPaired(workspace.id, number);
+    const now = service.platform.time.now();
+    await licenses().set(id, { expiresAt: now + DAY });
+    await life.advance(DAY);
+    const calls: readonly [string, object][] = [
+      ['/messages', { connectionId: id, to: '4915500000001', text: 'hello' }],
+      ['/messages/read', { connectionId: id, phone: '4915500000001' }],
+    ];
+    for (const [path, body] of calls) {
+      expect(await life.answers(service.call('POST', path, { key, body }))).toEqual([
+        402,
+        { error: 'addon_required' },
+      ]);
+    }
+    await service.platform.messages.receive(id, { from: '4915500000001', text: 'unheard' });
+    expect(await life.listed(key)).toEqual([]);
+    expect((await service.call('GET', '/messages', { key })).body).toMatchObject({ messages: [] });
+    await licenses().set(id, { status: 'active' });
+    expect(await life.listed(key)).toMatchObject([{ id, licenseStatus: 'active' }]);
+    expect((await service.call('GET', '/messages', { key })).body).toMatchObject({
+      messages: [{ text: 'unheard' }],
+    });
+    const told = await service.platform.ledger.read(0, 1_000_000);
+    expect(told.filter(({ connectionId }) => connectionId === id)).toEqual([]);
+  });
 });

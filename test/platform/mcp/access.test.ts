@@ -26,72 +26,66 @@ const revokeNewest = async (): Promise<void> => {
 };
 
 describe('the guard of the tools', () => {
-  it(
-    'accepts only valid tokens for the tools',
-    proves('service.tools.offered', 'choice.tools.credential'),
-    async () => {
-      const { platform } = world.service;
-      const good = await obtain({ resource: `${origin}/api/mcp` });
-      const other = await world.register();
-      const refused: [string, string | null][] = [
-        ['nothing', null],
-        ['no token', 'x'],
-        ['an API key', world.key],
-        ['a token of another signature', `${good.slice(0, -8)}AAAAAAAA`],
-        ['a token for REST alone', await obtain({ resource: `${origin}/api/v1` })],
-      ];
-      const revoked = await obtain();
-      await revokeNewest();
-      refused.push(['a token of a revoked grant', revoked]);
-      refused.push(['a token of a disabled app', await obtain({}, other)]);
-      await platform.oauth.apps.setEnabled(other.clientId, false);
-      expect((await ask(good)).status).toBe(200);
-      expect((await ask(await obtain())).status).toBe(200);
-      for (const [what, token] of refused) {
-        const { status, headers, body } = await ask(token);
-        const code = token === null ? 'invalid_key' : 'invalid_token';
-        expect([what, status, body]).toEqual([what, 401, { error: code }]);
+  it('accepts only valid tokens for the tools', async () => {
+    proves('service.tools.offered', 'choice.tools.credential');
+    const { platform } = world.service;
+    const good = await obtain({ resource: `${origin}/api/mcp` });
+    const other = await world.register();
+    const refused: [string, string | null][] = [
+      ['nothing', null],
+      ['no token', 'x'],
+      ['an API key', world.key],
+      ['a token of another signature', `${good.slice(0, -8)}AAAAAAAA`],
+      ['a token for REST alone', await obtain({ resource: `${origin}/api/v1` })],
+    ];
+    const revoked = await obtain();
+    await revokeNewest();
+    refused.push(['a token of a revoked grant', revoked]);
+    refused.push(['a token of a disabled app', await obtain({}, other)]);
+    await platform.oauth.apps.setEnabled(other.clientId, false);
+    expect((await ask(good)).status).toBe(200);
+    expect((await ask(await obtain())).status).toBe(200);
+    for (const [what, token] of refused) {
+      const { status, headers, body } = await ask(token);
+      const code = token === null ? 'invalid_key' : 'invalid_token';
+      expect([what, status, body]).toEqual([what, 401, { error: code }]);
+      expect(headers.get('www-authenticate')).toBe(
+        `Bearer error="invalid_token", scope="messaging.read messaging.send", resource_metadata="${metadataUrl}"`,
+      );
+    }
+    const rest = await world.service.call('GET', '/connections', { key: good });
+    expect([rest.status, rest.body]).toEqual([401, { error: 'invalid_token' }]);
+    await platform.time.advance({ ms: 15 * 60_000 });
+    expect((await ask(good)).status).toBe(401);
+  });
+
+  it('lists a missing scope together with those that the token has', async () => {
+    proves('scopes.missing', 'choice.tools.scope');
+    const [reads, sends, neither] = [
+      await obtain({ scope: 'messaging.read' }),
+      await obtain({ scope: 'messaging.send messaging.manage' }),
+      await obtain({ scope: 'messaging.events' }),
+    ];
+    const cases = [
+      [reads, 'send_messaging_message', 'messaging.read messaging.send'],
+      [sends, 'list_messaging_connections', 'messaging.send messaging.manage messaging.read'],
+      [sends, 'read_messaging_messages', 'messaging.send messaging.manage messaging.read'],
+      [neither, 'send_messaging_message', 'messaging.events messaging.send'],
+    ] as const;
+    for (const [token, name, scopes] of cases) {
+      for (const modern of [false, true]) {
+        const asked = request('tools/call', { name, arguments: {} }, { modern });
+        const { status, headers, body } = await post(origin, token, asked.body, asked.headers);
+        expect([status, body]).toEqual([403, { error: 'insufficient_scope' }]);
         expect(headers.get('www-authenticate')).toBe(
-          `Bearer error="invalid_token", scope="messaging.read messaging.send", resource_metadata="${metadataUrl}"`,
+          `Bearer error="insufficient_scope", scope="${scopes}", resource_metadata="${metadataUrl}"`,
         );
       }
-      const rest = await world.service.call('GET', '/connections', { key: good });
-      expect([rest.status, rest.body]).toEqual([401, { error: 'invalid_token' }]);
-      await platform.time.advance({ ms: 15 * 60_000 });
-      expect((await ask(good)).status).toBe(401);
-    },
-  );
-
-  it(
-    'lists a missing scope together with those that the token has',
-    proves('scopes.missing', 'choice.tools.scope'),
-    async () => {
-      const [reads, sends, neither] = [
-        await obtain({ scope: 'messaging.read' }),
-        await obtain({ scope: 'messaging.send messaging.manage' }),
-        await obtain({ scope: 'messaging.events' }),
-      ];
-      const cases = [
-        [reads, 'send_messaging_message', 'messaging.read messaging.send'],
-        [sends, 'list_messaging_connections', 'messaging.send messaging.manage messaging.read'],
-        [sends, 'read_messaging_messages', 'messaging.send messaging.manage messaging.read'],
-        [neither, 'send_messaging_message', 'messaging.events messaging.send'],
-      ] as const;
-      for (const [token, name, scopes] of cases) {
-        for (const modern of [false, true]) {
-          const asked = request('tools/call', { name, arguments: {} }, { modern });
-          const { status, headers, body } = await post(origin, token, asked.body, asked.headers);
-          expect([status, body]).toEqual([403, { error: 'insufficient_scope' }]);
-          expect(headers.get('www-authenticate')).toBe(
-            `Bearer error="insufficient_scope", scope="${scopes}", resource_metadata="${metadataUrl}"`,
-          );
-        }
-      }
-      // What needs no tool needs no scope: a client must be able to see what it could ask for.
-      expect((await ask(neither)).status).toBe(200);
-      expect((await callTool(origin, reads, 'list_messaging_connections')).isError).toBe(false);
-    },
-  );
+    }
+    // What needs no tool needs no scope: a client must be able to see what it could ask for.
+    expect((await ask(neither)).status).toBe(200);
+    expect((await callTool(origin, reads, 'list_messaging_connections')).isError).toBe(false);
+  });
 
   it('applies a narrowed grant to the next call', async () => {
     const token = await obtain();
@@ -301,7 +295,8 @@ describe('the metadata for clients', () => {
     }
   });
 
-  it('is not available to pages whose name could be rebound', proves('choice.tools.origin'), async () => {
+  it('is not available to pages whose name could be rebound', async () => {
+    proves('choice.tools.origin');
     const token = await obtain();
     const { body } = request('tools/list');
     const from = async (page: string): Promise<number> =>

@@ -150,38 +150,35 @@ describe.for([
     return second.client;
   }
 
-  it(
-    'reaches the tools with only the address and a registered app',
-    proves('service.tools.offered', 'tools.list', 'tools.send', 'tools.read', 'oauth.discovery'),
-    async () => {
-      const keeper = new Keeper(await register());
-      const client = await connect(keeper);
-      expect(keeper.visited.map(({ searchParams }) => searchParams.get('scope'))).toEqual([
-        'messaging.read messaging.send',
-      ]);
-      expect(keeper.visited[0]?.searchParams.get('resource')).toBe(String(url));
-      expect(client.protocol()).toBe(protocol);
-      expect(await client.toolNames()).toEqual([
-        'list_messaging_connections',
-        'send_messaging_message',
-        'read_messaging_messages',
-      ]);
-      const listed = await client.call('list_messaging_connections', {});
-      expect(listed).toMatchObject({ structuredContent: { connections: [{ id: world.connectionId }] } });
-      const given = { connectionId: world.connectionId, to: String(nextPhone++), text: 'hello' };
-      const sending = client.call('send_messaging_message', given);
-      await clock.timerSet(SEND_MS);
-      await world.service.platform.time.advance({ ms: SEND_MS });
-      expect(await sending).toMatchObject({ structuredContent: { status: 'sent' } });
-      const read = await client.call('read_messaging_messages', { limit: 1 });
-      expect(read).toMatchObject({ structuredContent: { messages: [{ text: 'hello' }] } });
-      expect(await client.call('send_messaging_message', { ...given, to: '+1' })).toMatchObject({
-        isError: true,
-        content: [{ text: expect.stringMatching(/^invalid_request: /) }],
-      });
-      await client.close();
-    },
-  );
+  it('reaches the tools with only the address and a registered app', async () => {
+    proves('service.tools.offered', 'tools.list', 'tools.send', 'tools.read', 'oauth.discovery');
+    const keeper = new Keeper(await register());
+    const client = await connect(keeper);
+    expect(keeper.visited.map(({ searchParams }) => searchParams.get('scope'))).toEqual([
+      'messaging.read messaging.send',
+    ]);
+    expect(keeper.visited[0]?.searchParams.get('resource')).toBe(String(url));
+    expect(client.protocol()).toBe(protocol);
+    expect(await client.toolNames()).toEqual([
+      'list_messaging_connections',
+      'send_messaging_message',
+      'read_messaging_messages',
+    ]);
+    const listed = await client.call('list_messaging_connections', {});
+    expect(listed).toMatchObject({ structuredContent: { connections: [{ id: world.connectionId }] } });
+    const given = { connectionId: world.connectionId, to: String(nextPhone++), text: 'hello' };
+    const sending = client.call('send_messaging_message', given);
+    await clock.timerSet(SEND_MS);
+    await world.service.platform.time.advance({ ms: SEND_MS });
+    expect(await sending).toMatchObject({ structuredContent: { status: 'sent' } });
+    const read = await client.call('read_messaging_messages', { limit: 1 });
+    expect(read).toMatchObject({ structuredContent: { messages: [{ text: 'hello' }] } });
+    expect(await client.call('send_messaging_message', { ...given, to: '+1' })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/^invalid_request: /) }],
+    });
+    await client.close();
+  });
 
   it('refreshes a token that has expired, and asks for a scope that is missing', async () => {
     const app = await register();

@@ -40,22 +40,19 @@ const wearSession = () =>
   world.service.platform.outages.begin(world.connectionId, { cause: 'session_ageing', heals: true });
 
 describe('a send that takes two and a half minutes', () => {
-  it(
-    'is answered when it has ended, and made once however often a model repeats the call with its key',
-    proves('tools.send', 'choice.tools.key'),
-    async () => {
-      await wearSession();
-      const idempotencyKey = 'of the model';
-      const first = send({ idempotencyKey }, { modern: true });
-      await clock.timerSet(SEND_MS);
-      expect((await send({ idempotencyKey })).text).toMatch(/^in_progress: .*Do not resend it/);
-      await advance(SEND_MS);
-      const { output } = await first;
-      expect(output).toMatchObject({ status: 'sent', idempotencyKey, alreadySent: false });
-      expect((await send({ idempotencyKey })).output).toMatchObject({ alreadySent: true });
-      expect(await received()).toMatchObject([{ messageId: output['messageId'], text: LONG_TEXT }]);
-    },
-  );
+  it('is answered when it has ended, and made once however often a model repeats the call with its key', async () => {
+    proves('tools.send', 'choice.tools.key');
+    await wearSession();
+    const idempotencyKey = 'of the model';
+    const first = send({ idempotencyKey }, { modern: true });
+    await clock.timerSet(SEND_MS);
+    expect((await send({ idempotencyKey })).text).toMatch(/^in_progress: .*Do not resend it/);
+    await advance(SEND_MS);
+    const { output } = await first;
+    expect(output).toMatchObject({ status: 'sent', idempotencyKey, alreadySent: false });
+    expect((await send({ idempotencyKey })).output).toMatchObject({ alreadySent: true });
+    expect(await received()).toMatchObject([{ messageId: output['messageId'], text: LONG_TEXT }]);
+  });
 
   it('continues without its client, and is found by the next call', async () => {
     await wearSession();

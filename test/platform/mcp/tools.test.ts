@@ -46,26 +46,23 @@ const listed = z.object({
 });
 
 describe('the tools', () => {
-  it(
-    'are three, the same in both eras, with strict inputs, open outputs and all annotations',
-    proves('service.tools.offered', 'tools.shapes'),
-    async () => {
-      const lists = await Promise.all(
-        [false, true].map(async (modern) => {
-          const { body, headers } = request('tools/list', {}, { modern });
-          const { messages } = await post(world.service.origin, token, body, headers);
-          return listed.parse(messages.at(-1)?.['result']).tools;
-        }),
-      );
-      expect(lists[0]).toEqual(lists[1]);
-      expect(lists[0]?.map(({ name, annotations }) => [name, annotations.readOnlyHint])).toEqual([
-        ['list_messaging_connections', true],
-        ['send_messaging_message', false],
-        ['read_messaging_messages', true],
-      ]);
-      expect(lists[0]?.[2]?.description).toMatch(/untrusted/);
-    },
-  );
+  it('are three, the same in both eras, with strict inputs, open outputs and all annotations', async () => {
+    proves('service.tools.offered', 'tools.shapes');
+    const lists = await Promise.all(
+      [false, true].map(async (modern) => {
+        const { body, headers } = request('tools/list', {}, { modern });
+        const { messages } = await post(world.service.origin, token, body, headers);
+        return listed.parse(messages.at(-1)?.['result']).tools;
+      }),
+    );
+    expect(lists[0]).toEqual(lists[1]);
+    expect(lists[0]?.map(({ name, annotations }) => [name, annotations.readOnlyHint])).toEqual([
+      ['list_messaging_connections', true],
+      ['send_messaging_message', false],
+      ['read_messaging_messages', true],
+    ]);
+    expect(lists[0]?.[2]?.description).toMatch(/untrusted/);
+  });
 
   it('are offered in each revision, and a client of an unknown one gets a known one', async () => {
     const { origin } = world.service;
@@ -114,7 +111,8 @@ describe('the tools', () => {
     }
   });
 
-  it('list the connections that REST lists, without aliases and pictures', proves('tools.list'), async () => {
+  it('list the connections that REST lists, without aliases and pictures', async () => {
+    proves('tools.list');
     const { body } = await world.service.call('GET', '/connections', { key: token });
     const { connections } = z.object({ connections: z.array(z.looseObject({})) }).parse(body);
     const { output } = await call('list_messaging_connections', undefined, { modern: true });
@@ -127,7 +125,8 @@ describe('the tools', () => {
     expect(connections.length).toBeGreaterThan(0);
   });
 
-  it('send what REST then shows, under the same id', proves('tools.send'), async () => {
+  it('send what REST then shows, under the same id', async () => {
+    proves('tools.send');
     const to = newPhone();
     const { output } = await send({ to, text: 'Grüße 👋' });
     expect(output).toMatchObject({ status: 'sent', alreadySent: false });
@@ -138,33 +137,29 @@ describe('the tools', () => {
     expect([long.isError, long.output['status']]).toEqual([false, 'sent']);
   });
 
-  it(
-    'read the pages that REST reads, with a notice and without network ids',
-    proves('tools.read'),
-    async () => {
-      const connectionId = await addConnection('4915112345601');
-      const { access } = await world.obtainTokens(app, { connection_ids: connectionId });
-      for (const text of ['one', 'two', 'three']) {
-        await world.service.platform.messages.receive(connectionId, { from: '4915100000009', text });
-      }
-      const read = (given: object) =>
-        callTool(world.service.origin, access, 'read_messaging_messages', given);
-      const page = z.object({ messages: z.array(z.looseObject({})), nextCursor: z.string() });
-      const { body } = await world.service.call('GET', '/messages?limit=2', { key: access });
-      const byRest = page.parse(body);
-      const { output } = await read({ limit: 2 });
-      expect(output).toEqual({
-        notice: expect.stringMatching(/never as instructions/),
-        messages: byRest.messages.map(({ waMessageId, ...shown }) => shown),
-        nextCursor: expect.any(String),
-        hasMore: true,
-      });
-      const rest = await read({ limit: 2, cursor: byRest.nextCursor });
-      expect(rest.output).toMatchObject({ messages: [{ text: 'one' }], nextCursor: null, hasMore: false });
-      const outside = await read({ connectionId: world.connectionId });
-      expect(outside.output).toMatchObject({ messages: [], hasMore: false });
-    },
-  );
+  it('read the pages that REST reads, with a notice and without network ids', async () => {
+    proves('tools.read');
+    const connectionId = await addConnection('4915112345601');
+    const { access } = await world.obtainTokens(app, { connection_ids: connectionId });
+    for (const text of ['one', 'two', 'three']) {
+      await world.service.platform.messages.receive(connectionId, { from: '4915100000009', text });
+    }
+    const read = (given: object) => callTool(world.service.origin, access, 'read_messaging_messages', given);
+    const page = z.object({ messages: z.array(z.looseObject({})), nextCursor: z.string() });
+    const { body } = await world.service.call('GET', '/messages?limit=2', { key: access });
+    const byRest = page.parse(body);
+    const { output } = await read({ limit: 2 });
+    expect(output).toEqual({
+      notice: expect.stringMatching(/never as instructions/),
+      messages: byRest.messages.map(({ waMessageId, ...shown }) => shown),
+      nextCursor: expect.any(String),
+      hasMore: true,
+    });
+    const rest = await read({ limit: 2, cursor: byRest.nextCursor });
+    expect(rest.output).toMatchObject({ messages: [{ text: 'one' }], nextCursor: null, hasMore: false });
+    const outside = await read({ connectionId: world.connectionId });
+    expect(outside.output).toMatchObject({ messages: [], hasMore: false });
+  });
 });
 
 describe('a repeated send', () => {
@@ -181,31 +176,28 @@ describe('a repeated send', () => {
     expect(await received(to)).toHaveLength(2);
   });
 
-  it(
-    'with the key of a different message is refused, during its send and afterwards',
-    proves('choice.tools.key'),
-    async () => {
-      const [to, other] = [newPhone(), newPhone()];
-      const idempotencyKey = 'made up by a model';
-      const first = await send({ to, idempotencyKey });
-      for (const changed of [{ to: other }, { to, text: 'hello!' }]) {
-        const { isError, text } = await send({ ...changed, idempotencyKey });
-        expect([isError, text]).toEqual([
-          true,
-          expect.stringMatching(/^idempotency_key_reuse: .*Nothing was sent now\. Omit the key/),
-        ]);
-      }
-      expect((await send({ to, idempotencyKey })).output).toMatchObject({
-        messageId: first.output['messageId'],
-        alreadySent: true,
-      });
-      const racing = await Promise.all(
-        ['one', 'two', 'three'].map((text) => send({ to, text, idempotencyKey: 'raced for' })),
-      );
-      expect(racing.filter(({ isError }) => !isError)).toHaveLength(1);
-      expect([await received(to), await received(other)].map(({ length }) => length)).toEqual([2, 0]);
-    },
-  );
+  it('with the key of a different message is refused, during its send and afterwards', async () => {
+    proves('choice.tools.key');
+    const [to, other] = [newPhone(), newPhone()];
+    const idempotencyKey = 'made up by a model';
+    const first = await send({ to, idempotencyKey });
+    for (const changed of [{ to: other }, { to, text: 'hello!' }]) {
+      const { isError, text } = await send({ ...changed, idempotencyKey });
+      expect([isError, text]).toEqual([
+        true,
+        expect.stringMatching(/^idempotency_key_reuse: .*Nothing was sent now\. Omit the key/),
+      ]);
+    }
+    expect((await send({ to, idempotencyKey })).output).toMatchObject({
+      messageId: first.output['messageId'],
+      alreadySent: true,
+    });
+    const racing = await Promise.all(
+      ['one', 'two', 'three'].map((text) => send({ to, text, idempotencyKey: 'raced for' })),
+    );
+    expect(racing.filter(({ isError }) => !isError)).toHaveLength(1);
+    expect([await received(to), await received(other)].map(({ length }) => length)).toEqual([2, 0]);
+  });
 
   it('is made if the first one was refused', async () => {
     const to = newPhone();
@@ -225,7 +217,8 @@ describe('a refusal', () => {
     return Reflect.get(Object(body), 'error');
   }
 
-  it('has the error code of REST and says what to do', proves('choice.tools.refusal'), async () => {
+  it('has the error code of REST and says what to do', async () => {
+    proves('choice.tools.refusal');
     const { platform } = world.service;
     const ids = {
       unlicensed: await addConnection('4915112345603'),

@@ -89,22 +89,20 @@ describe('a send whose commit fails', () => {
     expect(told).toEqual(['sent', 'delivered', 'read']);
   });
 
-  test(
-    'twice: it is refused and not sent, and a retry sends it',
-    proves('choice.send-key.remembers'),
-    async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      const body = { connectionId, to: String(nextPhone++), text: 'hello', idempotencyKey: 'k' };
-      plan.push('refuse', 'refuse');
-      const refused = await service.call('POST', '/messages', { key, body });
-      expect([refused.status, refused.body]).toEqual([500, { error: 'internal_error' }]);
-      expect(await service.platform.contacts.received(body.to)).toEqual([]);
-      expect((await service.call('POST', '/messages', { key, body })).status).toBe(200);
-      expect(await service.platform.contacts.received(body.to)).toHaveLength(1);
-    },
-  );
+  test('twice: it is refused and not sent, and a retry sends it', async () => {
+    proves('choice.send-key.remembers');
+    const { key, connectionId } = await seedWorkspace(service);
+    const body = { connectionId, to: String(nextPhone++), text: 'hello', idempotencyKey: 'k' };
+    plan.push('refuse', 'refuse');
+    const refused = await service.call('POST', '/messages', { key, body });
+    expect([refused.status, refused.body]).toEqual([500, { error: 'internal_error' }]);
+    expect(await service.platform.contacts.received(body.to)).toEqual([]);
+    expect((await service.call('POST', '/messages', { key, body })).status).toBe(200);
+    expect(await service.platform.contacts.received(body.to)).toHaveLength(1);
+  });
 
-  test('and the database stays away: a retry sends it', proves('choice.send-key.remembers'), async () => {
+  test('and the database stays away: a retry sends it', async () => {
+    proves('choice.send-key.remembers');
     const { key, connectionId } = await seedWorkspace(service);
     const body = { connectionId, to: String(nextPhone++), text: 'hello', idempotencyKey: 'k' };
     plan.push('refuse', 'go away');

@@ -20,21 +20,18 @@ const send = (idempotencyKey: string) =>
     body: { connectionId: seeded.connectionId, to, text: '0123456789', idempotencyKey },
   });
 
-test(
-  'a key is stored with its message, so that a crash before that frees it',
-  proves('choice.send-key.remembers'),
-  async () => {
-    service.platform.timing.setSendScale(1);
-    clock.forget();
-    const sending = send('slow');
-    await clock.timerSet(1_300);
-    expect(await keys()).toEqual([]);
-    await clock.advance(1_300);
-    expect((await sending).status).toBe(200);
-    expect(await keys()).toHaveLength(1);
-    service.platform.timing.reset();
-  },
-);
+test('a key is stored with its message, so that a crash before that frees it', async () => {
+  proves('choice.send-key.remembers');
+  service.platform.timing.setSendScale(1);
+  clock.forget();
+  const sending = send('slow');
+  await clock.timerSet(1_300);
+  expect(await keys()).toEqual([]);
+  await clock.advance(1_300);
+  expect((await sending).status).toBe(200);
+  expect(await keys()).toHaveLength(1);
+  service.platform.timing.reset();
+});
 
 test('answers with expired keys are deleted by a later send, so that they do not accumulate', async () => {
   await send('today');

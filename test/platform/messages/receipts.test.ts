@@ -40,25 +40,22 @@ describe('a phone that receives a message', () => {
     return { told, page: page.body, messageId: messageId ?? '', to, connectionId };
   }
 
-  test(
-    'delivers and reads after the configured delays',
+  test('delivers and reads after the configured delays', async () => {
     proves(
       'status.sent-delivered',
       'status.delivered-read',
       'events.status.fires',
       'events.status.values',
       'status.values',
-    ),
-    async () => {
-      const { told, page } = await tell({ deliverAfterMs: 300, readAfterMs: 4_000 });
-      expect(told).toEqual([
-        ['sent', 0],
-        ['delivered', 300],
-        ['read', 4_000],
-      ]);
-      expect(page).toMatchObject({ messages: [{ status: 'read', errorMessage: null }] });
-    },
-  );
+    );
+    const { told, page } = await tell({ deliverAfterMs: 300, readAfterMs: 4_000 });
+    expect(told).toEqual([
+      ['sent', 0],
+      ['delivered', 300],
+      ['read', 4_000],
+    ]);
+    expect(page).toMatchObject({ messages: [{ status: 'read', errorMessage: null }] });
+  });
 
   test('never does so with null', async () => {
     const { told, page } = await tell(
@@ -69,60 +66,51 @@ describe('a phone that receives a message', () => {
     expect(page).toMatchObject({ messages: [{ status: 'sent' }] });
   });
 
-  test(
-    'fails with a reason, and stays failed',
+  test('fails with a reason, and stays failed', async () => {
     proves(
       'status.delivered-failed',
       'status.failed-terminal',
       'events.status.values',
       'choice.send.refused',
-    ),
-    async () => {
-      const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 9_000, failAfterMs: 500 });
-      expect(told).toEqual([
-        ['sent', 0],
-        ['delivered', 100],
-        ['failed', 500],
-      ]);
-      expect(page).toMatchObject({ messages: [{ status: 'failed', errorMessage: expect.any(String) }] });
-    },
-  );
+    );
+    const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 9_000, failAfterMs: 500 });
+    expect(told).toEqual([
+      ['sent', 0],
+      ['delivered', 100],
+      ['failed', 500],
+    ]);
+    expect(page).toMatchObject({ messages: [{ status: 'failed', errorMessage: expect.any(String) }] });
+  });
 
-  test(
-    'may fail before it delivers',
-    proves('status.sent-failed', 'messages.item.errorMessage'),
-    async () => {
-      const { told, page } = await tell({ deliverAfterMs: null, readAfterMs: null, failAfterMs: 500 });
-      expect(told).toEqual([
-        ['sent', 0],
-        ['failed', 500],
-      ]);
-      expect(page).toMatchObject({ messages: [{ status: 'failed', errorMessage: expect.any(String) }] });
-    },
-  );
+  test('may fail before it delivers', async () => {
+    proves('status.sent-failed', 'messages.item.errorMessage');
+    const { told, page } = await tell({ deliverAfterMs: null, readAfterMs: null, failAfterMs: 500 });
+    expect(told).toEqual([
+      ['sent', 0],
+      ['failed', 500],
+    ]);
+    expect(page).toMatchObject({ messages: [{ status: 'failed', errorMessage: expect.any(String) }] });
+  });
 
-  test('does not fail a message that was read', proves('status.failed-not-after-read'), async () => {
+  test('does not fail a message that was read', async () => {
+    proves('status.failed-not-after-read');
     const { told } = await tell({ deliverAfterMs: 100, readAfterMs: 200, failAfterMs: 500 });
     expect(told.map(([status]) => status)).toEqual(['sent', 'delivered', 'read']);
   });
 
-  test(
-    'may report read before delivered, which keeps its own time',
-    proves('status.read-early'),
-    async () => {
-      draws.push(0, 0);
-      const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 200 });
-      expect(told).toEqual([
-        ['sent', 0],
-        ['read', 200],
-        ['delivered', 100],
-      ]);
-      expect(page).toMatchObject({ messages: [{ status: 'read' }] });
-    },
-  );
+  test('may report read before delivered, which keeps its own time', async () => {
+    proves('status.read-early');
+    draws.push(0, 0);
+    const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 200 });
+    expect(told).toEqual([
+      ['sent', 0],
+      ['read', 200],
+      ['delivered', 100],
+    ]);
+    expect(page).toMatchObject({ messages: [{ status: 'read' }] });
+  });
 
-  test(
-    'may reply automatically: a send fires message.status alone, and the reply message.received alone',
+  test('may reply automatically: a send fires message.status alone, and the reply message.received alone', async () => {
     proves(
       'events.received.fires',
       'events.received.inbound-only',
@@ -130,31 +118,29 @@ describe('a phone that receives a message', () => {
       'events.status.outbound-only',
       'events.status.id',
       'messages.send.id-joins',
-    ),
-    async () => {
-      const { told, page, messageId, connectionId } = await tell({
-        deliverAfterMs: 100,
-        readAfterMs: 200,
-        autoReply: 'Thanks!',
-      });
-      expect(told.map(([what]) => what)).toEqual(['sent', 'delivered', 'read', 'message.received']);
-      expect(page).toMatchObject({
-        messages: [
-          { direction: 'incoming', text: 'Thanks!' },
-          { direction: 'outgoing', id: messageId },
-        ],
-      });
-      const [{ id: reply } = { id: '' }] = listMessagesAnswer.parse(page).messages;
-      const entries = await service.platform.ledger.read(0, 100_000);
-      const mine = entries.filter((entry) => entry.connectionId === connectionId);
-      expect(mine.map((entry) => [entry.event, entry.messageId])).toEqual([
-        ['message.status', messageId],
-        ['message.status', messageId],
-        ['message.status', messageId],
-        ['message.received', reply],
-      ]);
-    },
-  );
+    );
+    const { told, page, messageId, connectionId } = await tell({
+      deliverAfterMs: 100,
+      readAfterMs: 200,
+      autoReply: 'Thanks!',
+    });
+    expect(told.map(([what]) => what)).toEqual(['sent', 'delivered', 'read', 'message.received']);
+    expect(page).toMatchObject({
+      messages: [
+        { direction: 'incoming', text: 'Thanks!' },
+        { direction: 'outgoing', id: messageId },
+      ],
+    });
+    const [{ id: reply } = { id: '' }] = listMessagesAnswer.parse(page).messages;
+    const entries = await service.platform.ledger.read(0, 100_000);
+    const mine = entries.filter((entry) => entry.connectionId === connectionId);
+    expect(mine.map((entry) => [entry.event, entry.messageId])).toEqual([
+      ['message.status', messageId],
+      ['message.status', messageId],
+      ['message.status', messageId],
+      ['message.received', reply],
+    ]);
+  });
 
   test('a status set by the sandbox follows the ladder and is reported', async () => {
     const { messageId, connectionId } = await tell({ deliverAfterMs: null, readAfterMs: null });
@@ -185,23 +171,20 @@ describe('a phone that receives a message', () => {
     }
   });
 
-  test(
-    'while the license is expired, statuses advance and nothing is reported',
-    proves('delivery.unlicensed'),
-    async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      const to = String(nextPhone++);
-      await service.platform.contacts.put(to, { deliverAfterMs: 100, readAfterMs: 200 });
-      await service.call('POST', '/messages', { key, body: { connectionId, to, text: 'hello' } });
-      await service.platform.licenses.set(connectionId, { status: 'expired' });
-      await service.platform.messages.receive(connectionId, { from: to, text: 'are you there?' });
-      await service.platform.time.advance({ ms: 1_000 });
-      await service.platform.licenses.set(connectionId, { status: 'active' });
-      const entries = await service.platform.ledger.read(0, 100_000);
-      const told = entries.filter((entry) => entry.connectionId === connectionId);
-      expect(told.map((entry) => entry.status)).toEqual(['sent']);
-      const page = await service.call('GET', '/messages', { key });
-      expect(page.body).toMatchObject({ messages: [{ text: 'are you there?' }, { status: 'read' }] });
-    },
-  );
+  test('while the license is expired, statuses advance and nothing is reported', async () => {
+    proves('delivery.unlicensed');
+    const { key, connectionId } = await seedWorkspace(service);
+    const to = String(nextPhone++);
+    await service.platform.contacts.put(to, { deliverAfterMs: 100, readAfterMs: 200 });
+    await service.call('POST', '/messages', { key, body: { connectionId, to, text: 'hello' } });
+    await service.platform.licenses.set(connectionId, { status: 'expired' });
+    await service.platform.messages.receive(connectionId, { from: to, text: 'are you there?' });
+    await service.platform.time.advance({ ms: 1_000 });
+    await service.platform.licenses.set(connectionId, { status: 'active' });
+    const entries = await service.platform.ledger.read(0, 100_000);
+    const told = entries.filter((entry) => entry.connectionId === connectionId);
+    expect(told.map((entry) => entry.status)).toEqual(['sent']);
+    const page = await service.call('GET', '/messages', { key });
+    expect(page.body).toMatchObject({ messages: [{ text: 'are you there?' }, { status: 'read' }] });
+  });
 });

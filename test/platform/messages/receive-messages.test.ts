@@ -17,8 +17,7 @@ describe('a message from a person', () => {
     return entries.filter((entry) => entry.connectionId === connectionId);
   }
 
-  test(
-    'is reported with exactly the documented keys, under the id of the list',
+  test('is reported with exactly the documented keys, under the id of the list', async () => {
     proves(
       'events.received.exact',
       'events.received.id',
@@ -33,41 +32,39 @@ describe('a message from a person', () => {
       'versioning.webhooks-snake-case',
       'wire.timestamps.webhook',
       'choice.payload.exact',
-    ),
-    async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      const { messageId } = await service.platform.messages.receive(connectionId, {
+    );
+    const { key, connectionId } = await seedWorkspace(service);
+    const { messageId } = await service.platform.messages.receive(connectionId, {
+      from,
+      text: 'good evening',
+    });
+    const [entry] = await ledgerOf(connectionId);
+    const page = await service.call('GET', '/messages', { key });
+    expect(entry?.payload).toEqual({
+      event: 'message.received',
+      connection_id: connectionId,
+      message: {
+        id: messageId,
+        wa_id: expect.any(String),
         from,
         text: 'good evening',
-      });
-      const [entry] = await ledgerOf(connectionId);
-      const page = await service.call('GET', '/messages', { key });
-      expect(entry?.payload).toEqual({
-        event: 'message.received',
-        connection_id: connectionId,
-        message: {
+        media_url: null,
+        media_type: null,
+        timestamp: service.platform.time.now(),
+      },
+    });
+    const { message } = readExactly(messageReceivedEvent, entry?.payload);
+    expect(page.body).toMatchObject({
+      messages: [
+        {
           id: messageId,
-          wa_id: expect.any(String),
-          from,
+          waMessageId: message.wa_id,
           text: 'good evening',
-          media_url: null,
-          media_type: null,
-          timestamp: service.platform.time.now(),
+          createdAt: new Date(message.timestamp).toISOString(),
         },
-      });
-      const { message } = readExactly(messageReceivedEvent, entry?.payload);
-      expect(page.body).toMatchObject({
-        messages: [
-          {
-            id: messageId,
-            waMessageId: message.wa_id,
-            text: 'good evening',
-            createdAt: new Date(message.timestamp).toISOString(),
-          },
-        ],
-      });
-    },
-  );
+      ],
+    });
+  });
 
   test('keeps its order among many, in the list and in the ledger', async () => {
     const { connectionId } = await seedWorkspace(service);

@@ -39,38 +39,32 @@ describe('a send through a broken session', () => {
       .filter(({ connectionId }) => connectionId === seeded.connectionId)
       .map(({ event, status }) => status ?? event);
 
-  it(
-    'waits for one that heals, then succeeds, and the outage is not reported',
-    proves('messages.send.latency-heal', 'service.qr.self-heal', 'limits.send-humanization'),
-    async () => {
-      await breakSession('session_ageing', true);
-      const sending = send();
-      await clock.timerSet(HEALS_MS);
-      await advance(HEALS_MS - 1);
-      expect(await received()).toEqual([]);
-      await advance(1);
-      expect((await sending).status).toBe(200);
-      expect(await received()).toHaveLength(1);
-      await advance(30 * 60_000);
-      expect(await events()).toEqual(['sent', 'read', 'delivered']);
-    },
-  );
+  it('waits for one that heals, then succeeds, and the outage is not reported', async () => {
+    proves('messages.send.latency-heal', 'service.qr.self-heal', 'limits.send-humanization');
+    await breakSession('session_ageing', true);
+    const sending = send();
+    await clock.timerSet(HEALS_MS);
+    await advance(HEALS_MS - 1);
+    expect(await received()).toEqual([]);
+    await advance(1);
+    expect((await sending).status).toBe(200);
+    expect(await received()).toHaveLength(1);
+    await advance(30 * 60_000);
+    expect(await events()).toEqual(['sent', 'read', 'delivered']);
+  });
 
-  it(
-    'waits at most about two and a half minutes for an ageing one, then fails and frees its key',
-    proves('errors.send_failed', 'messages.send.latency-heal'),
-    async () => {
-      await breakSession('session_ageing');
-      const sending = send();
-      await clock.timerSet(GIVEN_UP_MS);
-      await advance(GIVEN_UP_MS);
-      const answer = await sending;
-      expect([answer.status, answer.body]).toEqual([502, { error: 'send_failed' }]);
-      expect(GIVEN_UP_MS).toBeLessThanOrEqual(150_000);
-      expect(await received()).toEqual([]);
-      expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
-    },
-  );
+  it('waits at most about two and a half minutes for an ageing one, then fails and frees its key', async () => {
+    proves('errors.send_failed', 'messages.send.latency-heal');
+    await breakSession('session_ageing');
+    const sending = send();
+    await clock.timerSet(GIVEN_UP_MS);
+    await advance(GIVEN_UP_MS);
+    const answer = await sending;
+    expect([answer.status, answer.body]).toEqual([502, { error: 'send_failed' }]);
+    expect(GIVEN_UP_MS).toBeLessThanOrEqual(150_000);
+    expect(await received()).toEqual([]);
+    expect(await service.database.query('SELECT 1 FROM platform.sends')).toEqual([]);
+  });
 
   it('succeeds if the session is restored in the meantime', async () => {
     await breakSession('session_ageing');

@@ -58,42 +58,39 @@ describe('the send limits of a connection', () => {
   /** One that paired for the first time this long ago. */
   const newNumber = (age = 0) => seed(service.platform.time.now() + 3 * DAY - age);
 
-  it(
-    'a new qr number has an hourly cap, which rises daily and ends after 72 hours',
-    proves('service.qr.warmup', 'limits.warmup', 'limits.warmup-figures', 'errors.warmup_limited'),
-    async () => {
-      for (const [age, cap] of [
-        [0, 30],
-        [DAY, 60],
-        [2 * DAY, 120],
-      ] as const) {
-        const { sent, send, statuses } = await newNumber(age);
-        await sent(cap - 2);
-        const answers = await statuses(5);
-        expect([answers.get(200)?.length, answers.get(429)?.length]).toEqual([2, 3]);
-        const [refused] = answers.get(429) ?? [];
-        expect(refused?.body).toEqual({ error: 'warmup_limited' });
-        expect(refused?.headers.get('retry-after')).toBe('3480');
-        await advance(58 * MINUTE - 1);
-        expect((await send()).status).toBe(429);
-        await advance(1);
-        expect((await send()).status).toBe(200);
-      }
-      for (const [age, cap] of [
-        [DAY, 30],
-        [2 * DAY, 60],
-        [3 * DAY, 120],
-      ] as const) {
-        const { sent, send } = await newNumber(age - HOUR / 2);
-        await sent(cap);
-        expect((await send()).headers.get('retry-after')).toBe('1800');
-        await advance(HOUR / 2 - 1);
-        expect((await send()).status).toBe(429);
-        await advance(1);
-        expect((await send()).status).toBe(200);
-      }
-    },
-  );
+  it('a new qr number has an hourly cap, which rises daily and ends after 72 hours', async () => {
+    proves('service.qr.warmup', 'limits.warmup', 'limits.warmup-figures', 'errors.warmup_limited');
+    for (const [age, cap] of [
+      [0, 30],
+      [DAY, 60],
+      [2 * DAY, 120],
+    ] as const) {
+      const { sent, send, statuses } = await newNumber(age);
+      await sent(cap - 2);
+      const answers = await statuses(5);
+      expect([answers.get(200)?.length, answers.get(429)?.length]).toEqual([2, 3]);
+      const [refused] = answers.get(429) ?? [];
+      expect(refused?.body).toEqual({ error: 'warmup_limited' });
+      expect(refused?.headers.get('retry-after')).toBe('3480');
+      await advance(58 * MINUTE - 1);
+      expect((await send()).status).toBe(429);
+      await advance(1);
+      expect((await send()).status).toBe(200);
+    }
+    for (const [age, cap] of [
+      [DAY, 30],
+      [2 * DAY, 60],
+      [3 * DAY, 120],
+    ] as const) {
+      const { sent, send } = await newNumber(age - HOUR / 2);
+      await sent(cap);
+      expect((await send()).headers.get('retry-after')).toBe('1800');
+      await advance(HOUR / 2 - 1);
+      expect((await send()).status).toBe(429);
+      await advance(1);
+      expect((await send()).status).toBe(200);
+    }
+  });
 
   it('the cap of a new number counts a sliding hour, and survives a restart', async () => {
     const { sent, statuses, send, connectionId } = await newNumber();
@@ -129,7 +126,8 @@ describe('the send limits of a connection', () => {
     expect((await send({ idempotencyKey: 'one' })).status).toBe(200);
   });
 
-  it('a number without a warm-up has no such cap', proves('service.cloud-api.no-warmup'), async () => {
+  it('a number without a warm-up has no such cap', async () => {
+    proves('service.cloud-api.no-warmup');
     const [old, moved] = [await newNumber(), await newNumber()];
     for (const { sent, send } of [old, moved]) {
       await sent(30);
@@ -141,21 +139,18 @@ describe('the send limits of a connection', () => {
     expect((await moved.send({ connectionId })).status).toBe(200);
   });
 
-  it(
-    'too many sends within a minute are refused, for each connection separately',
-    proves('errors.rate_limited', 'limits.abuse'),
-    async () => {
-      const busy = await seed(null);
-      const calm = await seed(null);
-      const answers = await busy.statuses(SENDS_PER_MINUTE + 5);
-      expect([answers.get(200)?.length, answers.get(429)?.length]).toEqual([SENDS_PER_MINUTE, 5]);
-      const [refused] = answers.get(429) ?? [];
-      expect([refused?.body, refused?.headers.get('retry-after')]).toEqual([{ error: 'rate_limited' }, '60']);
-      expect((await calm.send()).status).toBe(200);
-      await advance(60_000);
-      expect((await busy.send()).status).toBe(200);
-    },
-  );
+  it('too many sends within a minute are refused, for each connection separately', async () => {
+    proves('errors.rate_limited', 'limits.abuse');
+    const busy = await seed(null);
+    const calm = await seed(null);
+    const answers = await busy.statuses(SENDS_PER_MINUTE + 5);
+    expect([answers.get(200)?.length, answers.get(429)?.length]).toEqual([SENDS_PER_MINUTE, 5]);
+    const [refused] = answers.get(429) ?? [];
+    expect([refused?.body, refused?.headers.get('retry-after')]).toEqual([{ error: 'rate_limited' }, '60']);
+    expect((await calm.send()).status).toBe(200);
+    await advance(60_000);
+    expect((await busy.send()).status).toBe(200);
+  });
 
   it('the rate is checked after license and state', async () => {
     const { connectionId, sent, send } = await newNumber();

@@ -61,35 +61,32 @@ describe('consent on a page', () => {
     scope: 'messaging.read',
   });
 
-  it(
-    'lets the owner choose workspace, connections and scopes',
-    proves('oauth.consent.standalone'),
-    async () => {
-      const first = await open({ scope: 'messaging.read messaging.send' });
-      const offered = [...first.reply.text.matchAll(/workspace=(\w+)"/g)].map(([, id]) => id);
-      expect(offered.toSorted()).toEqual([world.workspaceId, workspaceId].toSorted());
-      const page = await follow(first, workspaceId);
-      const connections = page.values('connection');
-      expect(connections).toHaveLength(2);
-      expect(page.values('scope')).toEqual(['messaging.read', 'messaging.send']);
-      const { reply } = await submit(page, {
-        action: 'allow',
-        workspace: workspaceId,
-        // One of these is of another workspace, and one was not asked for.
-        connection: [...connections.slice(1), world.connectionId],
-        scope: ['messaging.send', 'messaging.manage'],
-      });
-      expect([reply.status, returned(reply).get('state')]).toEqual([303, 'xyz']);
-      expect(returned(reply).get('iss')).toBe(world.service.origin);
-      expect(returned(reply).get('code')).toMatch(/^mca_/);
-      const [grant] = await world.service.platform.oauth.grants.list({ limit: 1 });
-      expect(grant).toMatchObject({
-        workspaceId,
-        scopes: ['messaging.send'],
-        connectionIds: connections.slice(1),
-      });
-    },
-  );
+  it('lets the owner choose workspace, connections and scopes', async () => {
+    proves('oauth.consent.standalone');
+    const first = await open({ scope: 'messaging.read messaging.send' });
+    const offered = [...first.reply.text.matchAll(/workspace=(\w+)"/g)].map(([, id]) => id);
+    expect(offered.toSorted()).toEqual([world.workspaceId, workspaceId].toSorted());
+    const page = await follow(first, workspaceId);
+    const connections = page.values('connection');
+    expect(connections).toHaveLength(2);
+    expect(page.values('scope')).toEqual(['messaging.read', 'messaging.send']);
+    const { reply } = await submit(page, {
+      action: 'allow',
+      workspace: workspaceId,
+      // One of these is of another workspace, and one was not asked for.
+      connection: [...connections.slice(1), world.connectionId],
+      scope: ['messaging.send', 'messaging.manage'],
+    });
+    expect([reply.status, returned(reply).get('state')]).toEqual([303, 'xyz']);
+    expect(returned(reply).get('iss')).toBe(world.service.origin);
+    expect(returned(reply).get('code')).toMatch(/^mca_/);
+    const [grant] = await world.service.platform.oauth.grants.list({ limit: 1 });
+    expect(grant).toMatchObject({
+      workspaceId,
+      scopes: ['messaging.send'],
+      connectionIds: connections.slice(1),
+    });
+  });
 
   it('shows how long the access lasts, and it ends then', async () => {
     const shown = async (): Promise<string> => {

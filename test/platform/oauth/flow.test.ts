@@ -17,8 +17,7 @@ function skew(): number {
 }
 
 describe('a foreign client', () => {
-  it(
-    'gets from the address of the server to tokens, a call, a refresh and a revocation',
+  it('gets from the address of the server to tokens, a call, a refresh and a revocation', async () => {
     proves(
       'oauth.discovery',
       'oauth.code',
@@ -30,96 +29,94 @@ describe('a foreign client', () => {
       'auth.bearer',
       'limits.tokens',
       'choice.oauth.developer',
-    ),
-    async () => {
-      const { service } = world;
-      const app = await world.register();
-      const insecure = { [oauth.allowInsecureRequests]: true };
-      const issuer = new URL(service.origin);
-      const server = await oauth.processDiscoveryResponse(
-        issuer,
-        await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...insecure }),
-      );
-      const client: oauth.Client = { client_id: app.clientId, [oauth.clockSkew]: skew() };
-      const proof = oauth.ClientSecretPost(app.clientSecret);
+    );
+    const { service } = world;
+    const app = await world.register();
+    const insecure = { [oauth.allowInsecureRequests]: true };
+    const issuer = new URL(service.origin);
+    const server = await oauth.processDiscoveryResponse(
+      issuer,
+      await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...insecure }),
+    );
+    const client: oauth.Client = { client_id: app.clientId, [oauth.clockSkew]: skew() };
+    const proof = oauth.ClientSecretPost(app.clientSecret);
 
-      const verifier = oauth.generateRandomCodeVerifier();
-      const state = oauth.generateRandomState();
-      const address = new URL(String(server.authorization_endpoint));
-      address.search = new URLSearchParams({
-        client_id: app.clientId,
-        redirect_uri: REDIRECT_URI,
-        response_type: 'code',
-        scope: 'messaging.read messaging.send',
-        code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-        code_challenge_method: 'S256',
-        state,
-      }).toString();
-      const back = await fetch(address, { redirect: 'manual' });
-      expect(back.status).toBe(303);
-      const location = new URL(String(back.headers.get('location')));
-      expect(location.href.startsWith('https://crm.example/oauth/callback?tenant=7&code=')).toBe(true);
+    const verifier = oauth.generateRandomCodeVerifier();
+    const state = oauth.generateRandomState();
+    const address = new URL(String(server.authorization_endpoint));
+    address.search = new URLSearchParams({
+      client_id: app.clientId,
+      redirect_uri: REDIRECT_URI,
+      response_type: 'code',
+      scope: 'messaging.read messaging.send',
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+    }).toString();
+    const back = await fetch(address, { redirect: 'manual' });
+    expect(back.status).toBe(303);
+    const location = new URL(String(back.headers.get('location')));
+    expect(location.href.startsWith('https://crm.example/oauth/callback?tenant=7&code=')).toBe(true);
 
-      const validated = oauth.validateAuthResponse(server, client, location, state);
-      const exchanged = await oauth.authorizationCodeGrantRequest(
-        server,
-        client,
-        proof,
-        validated,
-        REDIRECT_URI,
-        verifier,
-        insecure,
-      );
-      expect(exchanged.headers.get('cache-control')).toBe('no-store');
-      const tokens = await oauth.processAuthorizationCodeResponse(server, client, exchanged);
-      expect(tokens).toMatchObject({
-        token_type: 'bearer',
-        expires_in: 900,
-        scope: 'messaging.read messaging.send',
-      });
+    const validated = oauth.validateAuthResponse(server, client, location, state);
+    const exchanged = await oauth.authorizationCodeGrantRequest(
+      server,
+      client,
+      proof,
+      validated,
+      REDIRECT_URI,
+      verifier,
+      insecure,
+    );
+    expect(exchanged.headers.get('cache-control')).toBe('no-store');
+    const tokens = await oauth.processAuthorizationCodeResponse(server, client, exchanged);
+    expect(tokens).toMatchObject({
+      token_type: 'bearer',
+      expires_in: 900,
+      scope: 'messaging.read messaging.send',
+    });
 
-      const api = `${service.origin}/api/v1`;
-      const request = new Request(`${api}/connections`, {
-        headers: { authorization: `Bearer ${tokens.access_token}` },
-      });
-      const claims = await oauth.validateJwtAccessToken(server, request, api, {
-        ...insecure,
-        [oauth.clockSkew]: skew(),
-      });
-      expect(claims).toMatchObject({
-        iss: service.origin,
-        aud: [api, `${service.origin}/api/mcp`],
-        client_id: app.clientId,
-        scope: 'messaging.read messaging.send',
-      });
-      expect(claims.exp - claims.iat).toBe(900);
+    const api = `${service.origin}/api/v1`;
+    const request = new Request(`${api}/connections`, {
+      headers: { authorization: `Bearer ${tokens.access_token}` },
+    });
+    const claims = await oauth.validateJwtAccessToken(server, request, api, {
+      ...insecure,
+      [oauth.clockSkew]: skew(),
+    });
+    expect(claims).toMatchObject({
+      iss: service.origin,
+      aud: [api, `${service.origin}/api/mcp`],
+      client_id: app.clientId,
+      scope: 'messaging.read messaging.send',
+    });
+    expect(claims.exp - claims.iat).toBe(900);
 
-      const called = await oauth.protectedResourceRequest(
-        tokens.access_token,
-        'GET',
-        new URL(`${api}/connections`),
-        undefined,
-        null,
-        insecure,
-      );
-      expect(await called.json()).toMatchObject({ connections: [{ id: world.connectionId }] });
+    const called = await oauth.protectedResourceRequest(
+      tokens.access_token,
+      'GET',
+      new URL(`${api}/connections`),
+      undefined,
+      null,
+      insecure,
+    );
+    expect(await called.json()).toMatchObject({ connections: [{ id: world.connectionId }] });
 
-      const first = String(tokens.refresh_token);
-      const refreshed = await oauth.processRefreshTokenResponse(
-        server,
-        client,
-        await oauth.refreshTokenGrantRequest(server, client, proof, first, insecure),
-      );
-      const second = String(refreshed.refresh_token);
-      expect(second).not.toBe(first);
-      expect(refreshed.expires_in).toBe(900);
-      expect(decodeJwt(refreshed.access_token).jti).not.toBe(claims.jti);
-      const gone = await oauth.revocationRequest(server, client, proof, second, insecure);
-      await oauth.processRevocationResponse(gone);
-      const { status, body } = await service.call('GET', '/connections', { key: refreshed.access_token });
-      expect([status, body]).toEqual([401, { error: 'invalid_token' }]);
-    },
-  );
+    const first = String(tokens.refresh_token);
+    const refreshed = await oauth.processRefreshTokenResponse(
+      server,
+      client,
+      await oauth.refreshTokenGrantRequest(server, client, proof, first, insecure),
+    );
+    const second = String(refreshed.refresh_token);
+    expect(second).not.toBe(first);
+    expect(refreshed.expires_in).toBe(900);
+    expect(decodeJwt(refreshed.access_token).jti).not.toBe(claims.jti);
+    const gone = await oauth.revocationRequest(server, client, proof, second, insecure);
+    await oauth.processRevocationResponse(gone);
+    const { status, body } = await service.call('GET', '/connections', { key: refreshed.access_token });
+    expect([status, body]).toEqual([401, { error: 'invalid_token' }]);
+  });
 
   it('finds one issuer in all documents, and keys without private parts', async () => {
     const { origin } = world.service;
@@ -180,18 +177,15 @@ describe('a foreign client', () => {
 });
 
 describe('consent', () => {
-  it(
-    'is asked for unless the developer owns one standalone workspace with a connection',
-    proves('oauth.consent.automatic', 'choice.oauth.developer', 'auth.oauth.needs-connection'),
-    async () => {
-      const empty = await world.service.platform.workspaces.create({ kind: 'standalone' });
-      const portal = await seedWorkspace(world.service, { kind: 'crm_portal' });
-      for (const ownerWorkspaceId of [empty.id, portal.workspaceId]) {
-        const reply = await world.authorize(await world.register({ ownerWorkspaceId }));
-        expect([reply.status, reply.headers.get('location')]).toEqual([200, null]);
-      }
-    },
-  );
+  it('is asked for unless the developer owns one standalone workspace with a connection', async () => {
+    proves('oauth.consent.automatic', 'choice.oauth.developer', 'auth.oauth.needs-connection');
+    const empty = await world.service.platform.workspaces.create({ kind: 'standalone' });
+    const portal = await seedWorkspace(world.service, { kind: 'crm_portal' });
+    for (const ownerWorkspaceId of [empty.id, portal.workspaceId]) {
+      const reply = await world.authorize(await world.register({ ownerWorkspaceId }));
+      expect([reply.status, reply.headers.get('location')]).toEqual([200, null]);
+    }
+  });
 });
 
 describe('registration', () => {
@@ -246,41 +240,38 @@ describe('registration', () => {
 });
 
 describe('time', () => {
-  it(
-    'ends an access token after 15 minutes and a refresh token after 30 days, to the millisecond',
-    proves('auth.oauth.token', 'limits.tokens'),
-    async () => {
-      // It takes months, in which keys are replaced and licenses expire.
-      const own = await startOauthWorld();
-      const { service } = own;
-      onTestFinished(() => service.close());
-      const { time } = service.platform;
-      const app = await own.register();
-      const [{ access, refresh }, unused] = [await own.obtainTokens(app), await own.obtainTokens(app)];
-      const start = time.now();
-      const { iat = 0, exp = 0 } = decodeJwt(access);
-      expect([iat, exp - iat]).toEqual([Math.floor(start / 1_000), 900]);
-      await time.advance({ to: exp * 1_000 - 1 });
-      expect((await service.call('GET', '/connections', { key: access })).status).toBe(200);
-      await time.advance({ to: exp * 1_000 });
-      const late = await service.call('GET', '/connections', { key: access });
-      expect([late.status, late.body]).toEqual([401, { error: 'invalid_token' }]);
-      expect(late.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+  it('ends an access token after 15 minutes and a refresh token after 30 days, to the millisecond', async () => {
+    proves('auth.oauth.token', 'limits.tokens');
+    // It takes months, in which keys are replaced and licenses expire.
+    const own = await startOauthWorld();
+    const { service } = own;
+    onTestFinished(() => service.close());
+    const { time } = service.platform;
+    const app = await own.register();
+    const [{ access, refresh }, unused] = [await own.obtainTokens(app), await own.obtainTokens(app)];
+    const start = time.now();
+    const { iat = 0, exp = 0 } = decodeJwt(access);
+    expect([iat, exp - iat]).toEqual([Math.floor(start / 1_000), 900]);
+    await time.advance({ to: exp * 1_000 - 1 });
+    expect((await service.call('GET', '/connections', { key: access })).status).toBe(200);
+    await time.advance({ to: exp * 1_000 });
+    const late = await service.call('GET', '/connections', { key: access });
+    expect([late.status, late.body]).toEqual([401, { error: 'invalid_token' }]);
+    expect(late.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
 
-      await time.advance({ to: start + 30 * DAY - 1 });
-      const second = await own.refresh(app, refresh);
-      expect(second.status).toBe(200);
-      await time.advance({ to: start + 30 * DAY });
-      const ended = await own.refresh(app, unused.refresh);
-      expect([ended.status, ended.body['error']]).toEqual([400, 'invalid_grant']);
-      await time.advance({ to: start + 59 * DAY });
-      const third = await own.refresh(app, String(second.body['refresh_token']));
-      expect(third.status).toBe(200);
-      await time.advance({ to: start + 89 * DAY });
-      const gone = await own.refresh(app, String(third.body['refresh_token']));
-      expect([gone.status, gone.body['error']]).toEqual([400, 'invalid_grant']);
-    },
-  );
+    await time.advance({ to: start + 30 * DAY - 1 });
+    const second = await own.refresh(app, refresh);
+    expect(second.status).toBe(200);
+    await time.advance({ to: start + 30 * DAY });
+    const ended = await own.refresh(app, unused.refresh);
+    expect([ended.status, ended.body['error']]).toEqual([400, 'invalid_grant']);
+    await time.advance({ to: start + 59 * DAY });
+    const third = await own.refresh(app, String(second.body['refresh_token']));
+    expect(third.status).toBe(200);
+    await time.advance({ to: start + 89 * DAY });
+    const gone = await own.refresh(app, String(third.body['refresh_token']));
+    expect([gone.status, gone.body['error']]).toEqual([400, 'invalid_grant']);
+  });
 
   it('ends a code after a minute', async () => {
     const { service } = world;

@@ -41,34 +41,31 @@ describe('openid-client', () => {
     return { back: await visit(address), checks: { pkceCodeVerifier, expectedState } };
   };
 
-  it(
-    'gets from the address of the server to tokens, a call, a refresh and a revocation',
-    proves('oauth.discovery', 'oauth.code', 'oauth.client-auth', 'oauth.refresh.rotates'),
-    async () => {
-      const config = await discover();
-      const { back, checks } = await begin(config);
-      const tokens = await client.authorizationCodeGrant(config, back, checks);
-      expect(tokens).toMatchObject({ expires_in: 900, scope: 'messaging.read messaging.manage' });
+  it('gets from the address of the server to tokens, a call, a refresh and a revocation', async () => {
+    proves('oauth.discovery', 'oauth.code', 'oauth.client-auth', 'oauth.refresh.rotates');
+    const config = await discover();
+    const { back, checks } = await begin(config);
+    const tokens = await client.authorizationCodeGrant(config, back, checks);
+    expect(tokens).toMatchObject({ expires_in: 900, scope: 'messaging.read messaging.manage' });
 
-      const list = new URL(`${world.service.origin}/api/v1/connections`);
-      const call = (token: string) => client.fetchProtectedResource(config, token, list, 'GET');
-      const called = await call(tokens.access_token);
-      expect(await called.json()).toMatchObject({ connections: [{ id: world.connectionId }] });
+    const list = new URL(`${world.service.origin}/api/v1/connections`);
+    const call = (token: string) => client.fetchProtectedResource(config, token, list, 'GET');
+    const called = await call(tokens.access_token);
+    expect(await called.json()).toMatchObject({ connections: [{ id: world.connectionId }] });
 
-      const renewed = await client.refreshTokenGrant(config, String(tokens.refresh_token));
-      expect(renewed.refresh_token).not.toBe(tokens.refresh_token);
-      expect((await call(renewed.access_token)).status).toBe(200);
+    const renewed = await client.refreshTokenGrant(config, String(tokens.refresh_token));
+    expect(renewed.refresh_token).not.toBe(tokens.refresh_token);
+    expect((await call(renewed.access_token)).status).toBe(200);
 
-      await client.tokenRevocation(config, String(renewed.refresh_token));
-      await expect(call(renewed.access_token)).rejects.toMatchObject({
-        code: 'OAUTH_WWW_AUTHENTICATE_CHALLENGE',
-        status: 401,
-      });
-      await expect(client.refreshTokenGrant(config, String(renewed.refresh_token))).rejects.toMatchObject({
-        error: 'invalid_grant',
-      });
-    },
-  );
+    await client.tokenRevocation(config, String(renewed.refresh_token));
+    await expect(call(renewed.access_token)).rejects.toMatchObject({
+      code: 'OAUTH_WWW_AUTHENTICATE_CHALLENGE',
+      status: 401,
+    });
+    await expect(client.refreshTokenGrant(config, String(renewed.refresh_token))).rejects.toMatchObject({
+      error: 'invalid_grant',
+    });
+  });
 
   it('rejects an answer of another server, for another request, or without an issuer', async () => {
     const config = await discover();

@@ -16,95 +16,92 @@ const works = async (access: string): Promise<boolean> =>
   (await world.service.call('GET', '/connections', { key: access })).status === 200;
 
 describe('an access token', () => {
-  it(
-    'is refused if anything about it was changed',
-    proves('choice.oauth.token', 'auth.challenge'),
-    async () => {
-      const { origin } = world.service;
-      const { access } = await world.obtainTokens(app);
-      const [head = '', middle = '', signature = ''] = access.split('.');
-      const header = JSON.parse(Buffer.from(head, 'base64url').toString());
-      const claims = JSON.parse(Buffer.from(middle, 'base64url').toString());
-      const strange = await generateKeyPair('ES256');
-      const rsa = await generateKeyPair('RS256');
-      const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-      const jwks = (await world.send('GET', PATHS.jwks)).text;
-      /** Any header and claims under a signature: what a library would not sign. */
-      const forge = async (changed: object, more: object, key: CryptoKey | Uint8Array): Promise<string> => {
-        const content = `${part({ ...header, ...changed })}.${part({ ...claims, ...more })}`;
-        if (key instanceof Uint8Array) throw new Error('no key pair');
-        const algorithm = { name: 'ECDSA', hash: 'SHA-256' };
-        const made = await crypto.subtle.sign(algorithm, key, Buffer.from(content));
-        return `${content}.${Buffer.from(made).toString('base64url')}`;
-      };
-      const sign = (changed: object, more: object = {}, key: CryptoKey | Uint8Array = strange.privateKey) =>
-        new SignJWT({ ...claims, ...more }).setProtectedHeader({ ...header, ...changed }).sign(key);
+  it('is refused if anything about it was changed', async () => {
+    proves('choice.oauth.token', 'auth.challenge');
+    const { origin } = world.service;
+    const { access } = await world.obtainTokens(app);
+    const [head = '', middle = '', signature = ''] = access.split('.');
+    const header = JSON.parse(Buffer.from(head, 'base64url').toString());
+    const claims = JSON.parse(Buffer.from(middle, 'base64url').toString());
+    const strange = await generateKeyPair('ES256');
+    const rsa = await generateKeyPair('RS256');
+    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const jwks = (await world.send('GET', PATHS.jwks)).text;
+    /** Any header and claims under a signature: what a library would not sign. */
+    const forge = async (changed: object, more: object, key: CryptoKey | Uint8Array): Promise<string> => {
+      const content = `${part({ ...header, ...changed })}.${part({ ...claims, ...more })}`;
+      if (key instanceof Uint8Array) throw new Error('no key pair');
+      const algorithm = { name: 'ECDSA', hash: 'SHA-256' };
+      const made = await crypto.subtle.sign(algorithm, key, Buffer.from(content));
+      return `${content}.${Buffer.from(made).toString('base64url')}`;
+    };
+    const sign = (changed: object, more: object = {}, key: CryptoKey | Uint8Array = strange.privateKey) =>
+      new SignJWT({ ...claims, ...more }).setProtectedHeader({ ...header, ...changed }).sign(key);
 
-      const [stored] = await world.service.database.query(
-        'SELECT private_jwk FROM platform.oauth_signing_keys',
+    const [stored] = await world.service.database.query(
+      'SELECT private_jwk FROM platform.oauth_signing_keys',
+    );
+    const real = await importJWK(JSON.parse(String(stored?.['private_jwk'])), 'ES256');
+    /** Signed by the key of the server, and yet no token of this API. */
+    const signedHere = () =>
+      Promise.all(
+        (
+          [
+            ['the issuer with a slash', {}, { iss: `${origin}/` }],
+            ['another issuer, signed', {}, { iss: 'https://elsewhere.example' }],
+            ['another audience, signed', {}, { aud: `${origin}/api/v2` }],
+            ['no audience', {}, { aud: undefined }],
+            ['no end', {}, { exp: undefined }],
+            ['an end in the past', {}, { exp: claims.iat }],
+            ['no beginning', {}, { iat: undefined }],
+            ['a beginning to come', {}, { nbf: claims.exp }],
+            ['no id', {}, { jti: undefined }],
+            ['no grant', {}, { grant_id: undefined }],
+            ['an unknown grant', {}, { grant_id: 'cabcdefghijklmnopqrstuvwx' }],
+            ['a grant that is not a string', {}, { grant_id: 7 }],
+            ['the client of another grant', {}, { client_id: other.clientId }],
+            ['the type of an ID token', { typ: 'JWT' }, {}],
+            ['no type', { typ: undefined }, {}],
+            ['an extension that must be understood', { crit: ['x'], x: 1 }, {}],
+          ] as const
+        ).map(
+          async ([what, header, changed]): Promise<[string, string]> => [
+            what,
+            await forge(header, changed, real),
+          ],
+        ),
       );
-      const real = await importJWK(JSON.parse(String(stored?.['private_jwk'])), 'ES256');
-      /** Signed by the key of the server, and yet no token of this API. */
-      const signedHere = () =>
-        Promise.all(
-          (
-            [
-              ['the issuer with a slash', {}, { iss: `${origin}/` }],
-              ['another issuer, signed', {}, { iss: 'https://elsewhere.example' }],
-              ['another audience, signed', {}, { aud: `${origin}/api/v2` }],
-              ['no audience', {}, { aud: undefined }],
-              ['no end', {}, { exp: undefined }],
-              ['an end in the past', {}, { exp: claims.iat }],
-              ['no beginning', {}, { iat: undefined }],
-              ['a beginning to come', {}, { nbf: claims.exp }],
-              ['no id', {}, { jti: undefined }],
-              ['no grant', {}, { grant_id: undefined }],
-              ['an unknown grant', {}, { grant_id: 'cabcdefghijklmnopqrstuvwx' }],
-              ['a grant that is not a string', {}, { grant_id: 7 }],
-              ['the client of another grant', {}, { client_id: other.clientId }],
-              ['the type of an ID token', { typ: 'JWT' }, {}],
-              ['no type', { typ: undefined }, {}],
-              ['an extension that must be understood', { crit: ['x'], x: 1 }, {}],
-            ] as const
-          ).map(
-            async ([what, header, changed]): Promise<[string, string]> => [
-              what,
-              await forge(header, changed, real),
-            ],
-          ),
-        );
 
-      const tokens: readonly (readonly [what: string, token: string])[] = [
-        ['no signature', `${head}.${middle}.`],
-        ['alg none', `${part({ ...header, alg: 'none' })}.${middle}.`],
-        ['alg none with the signature', `${part({ ...header, alg: 'none' })}.${middle}.${signature}`],
-        ['a key of its own', await sign({})],
-        ['a key of its own in the header', await sign({ jwk: { kty: 'EC', crv: 'P-256' } })],
-        ['an unknown kid', await sign({ kid: 'other' })],
-        ['no kid', await sign({ kid: undefined })],
-        ['a kid that leads to a file', await sign({ kid: '../../etc/passwd' })],
-        ['RS256', await sign({ alg: 'RS256' }, {}, rsa.privateKey)],
-        ['HS256 with the public key', await sign({ alg: 'HS256' }, {}, Buffer.from(jwks))],
-        ['another type in the header', `${part({ ...header, typ: 'JWT' })}.${middle}.${signature}`],
-        ['other claims', `${head}.${part({ ...claims, scope: 'messaging.manage' })}.${signature}`],
-        ['a later end', `${head}.${part({ ...claims, exp: claims.exp + 9_999 })}.${signature}`],
-        ['another audience', `${head}.${part({ ...claims, aud: origin })}.${signature}`],
-        ['another issuer', `${head}.${part({ ...claims, iss: `${origin}/` })}.${signature}`],
-        ...(await signedHere()),
-        ['no JSON', `${head}.e30x.${signature}`],
-        ['three words', 'one.two.three'],
-      ];
-      for (const [what, key] of tokens) {
-        const { status, body, headers } = await world.service.call('GET', '/connections', { key });
-        expect([what, status, body]).toEqual([what, 401, { error: 'invalid_token' }]);
-        expect(headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
-      }
-      const again = await forge({}, {}, real);
-      for (const key of [access, again]) {
-        expect((await world.service.call('GET', '/connections', { key })).status).toBe(200);
-      }
-    },
-  );
+    const tokens: readonly (readonly [what: string, token: string])[] = [
+      ['no signature', `${head}.${middle}.`],
+      ['alg none', `${part({ ...header, alg: 'none' })}.${middle}.`],
+      ['alg none with the signature', `${part({ ...header, alg: 'none' })}.${middle}.${signature}`],
+      ['a key of its own', await sign({})],
+      ['a key of its own in the header', await sign({ jwk: { kty: 'EC', crv: 'P-256' } })],
+      ['an unknown kid', await sign({ kid: 'other' })],
+      ['no kid', await sign({ kid: undefined })],
+      ['a kid that leads to a file', await sign({ kid: '../../etc/passwd' })],
+      ['RS256', await sign({ alg: 'RS256' }, {}, rsa.privateKey)],
+      ['HS256 with the public key', await sign({ alg: 'HS256' }, {}, Buffer.from(jwks))],
+      ['another type in the header', `${part({ ...header, typ: 'JWT' })}.${middle}.${signature}`],
+      ['other claims', `${head}.${part({ ...claims, scope: 'messaging.manage' })}.${signature}`],
+      ['a later end', `${head}.${part({ ...claims, exp: claims.exp + 9_999 })}.${signature}`],
+      ['another audience', `${head}.${part({ ...claims, aud: origin })}.${signature}`],
+      ['another issuer', `${head}.${part({ ...claims, iss: `${origin}/` })}.${signature}`],
+      ...(await signedHere()),
+      ['no JSON', `${head}.e30x.${signature}`],
+      ['three words', 'one.two.three'],
+    ];
+    for (const [what, key] of tokens) {
+      const { status, body, headers } = await world.service.call('GET', '/connections', { key });
+      expect([what, status, body]).toEqual([what, 401, { error: 'invalid_token' }]);
+      expect(headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+    }
+    const again = await forge({}, {}, real);
+    for (const key of [access, again]) {
+      expect((await world.service.call('GET', '/connections', { key })).status).toBe(200);
+    }
+  });
 
   it('for one resource is refused at the other, and so is what is refreshed from it', async () => {
     const { origin } = world.service;

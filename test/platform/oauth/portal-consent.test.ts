@@ -33,35 +33,32 @@ describe('consent in a CRM portal', () => {
     postForm(world, { ...page.fields, action: 'portal', ...fields }, cookie);
   const approve = (code?: string) => world.service.platform.oauth.approvals.approve(portalId, code);
 
-  it(
-    'shows a code, waits for the admin who enters it, and continues with a grant that creates nothing',
-    proves('oauth.consent.portal', 'choice.oauth.user-code', 'errors.forbidden_portal_kind'),
-    async () => {
-      const page = await open();
-      const code = codeOf(page);
-      expect(code).toMatch(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/);
-      const early = await goOn(page);
-      expect([early.status, early.headers.get('location')]).toEqual([400, null]);
-      expect(early.text).toContain(code);
-      expect(await approve(code.toLowerCase().replace('-', ' '))).toEqual({ userCode: code });
-      expect(await approve(code)).toBe('unknown_code');
-      const elsewhere = await goOn(page, {}, '');
-      expect([elsewhere.status, elsewhere.headers.get('location')]).toEqual([400, null]);
-      const done = await goOn(page);
-      expect(done.status).toBe(303);
-      const [grant] = await world.service.platform.oauth.grants.list({ limit: 1 });
-      expect(grant).toMatchObject({
-        workspaceId: portalId,
-        connectionIds: [connection],
-        scopes: ['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage'],
-      });
-      expect((await goOn(page)).status).toBe(400);
-      const given = { code: returned(done).get('code') ?? '', verifier: VERIFIER };
-      const key = String((await world.redeem(app, given)).body['access_token']);
-      const create = await world.service.call('POST', '/connections', { key });
-      expect([create.status, create.body]).toEqual([403, { error: 'forbidden_portal_kind' }]);
-    },
-  );
+  it('shows a code, waits for the admin who enters it, and continues with a grant that creates nothing', async () => {
+    proves('oauth.consent.portal', 'choice.oauth.user-code', 'errors.forbidden_portal_kind');
+    const page = await open();
+    const code = codeOf(page);
+    expect(code).toMatch(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/);
+    const early = await goOn(page);
+    expect([early.status, early.headers.get('location')]).toEqual([400, null]);
+    expect(early.text).toContain(code);
+    expect(await approve(code.toLowerCase().replace('-', ' '))).toEqual({ userCode: code });
+    expect(await approve(code)).toBe('unknown_code');
+    const elsewhere = await goOn(page, {}, '');
+    expect([elsewhere.status, elsewhere.headers.get('location')]).toEqual([400, null]);
+    const done = await goOn(page);
+    expect(done.status).toBe(303);
+    const [grant] = await world.service.platform.oauth.grants.list({ limit: 1 });
+    expect(grant).toMatchObject({
+      workspaceId: portalId,
+      connectionIds: [connection],
+      scopes: ['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage'],
+    });
+    expect((await goOn(page)).status).toBe(400);
+    const given = { code: returned(done).get('code') ?? '', verifier: VERIFIER };
+    const key = String((await world.redeem(app, given)).body['access_token']);
+    const create = await world.service.call('POST', '/connections', { key });
+    expect([create.status, create.body]).toEqual([403, { error: 'forbidden_portal_kind' }]);
+  });
 
   it('cannot be given by the visitor, after a denial, or with a code that has expired', async () => {
     const [page, late] = [await open(), await open()];

@@ -82,20 +82,17 @@ const UNRETURNED: readonly (readonly [what: string, fields: Fields])[] = [
 ];
 
 describe('an authorize request', () => {
-  it(
-    'is refused by a redirect with error, state and issuer, and without a code',
-    proves('oauth.grant.existing', 'auth.oauth.needs-connection'),
-    async () => {
-      for (const [what, fields, error] of RETURNED) {
-        const reply = await world.authorize(app, fields);
-        const query = returned(reply);
-        expect([what, reply.status, query.get('error'), query.get('code')]).toEqual([what, 303, error, null]);
-        expect([what, query.get('iss')]).toEqual([what, world.service.origin]);
-        expect([what, query.get('state')]).toEqual([what, what === 'two states' ? null : 'xyz']);
-        expect(reply.headers.get('location')?.startsWith(`${REDIRECT_URI}&error=`), what).toBe(true);
-      }
-    },
-  );
+  it('is refused by a redirect with error, state and issuer, and without a code', async () => {
+    proves('oauth.grant.existing', 'auth.oauth.needs-connection');
+    for (const [what, fields, error] of RETURNED) {
+      const reply = await world.authorize(app, fields);
+      const query = returned(reply);
+      expect([what, reply.status, query.get('error'), query.get('code')]).toEqual([what, 303, error, null]);
+      expect([what, query.get('iss')]).toEqual([what, world.service.origin]);
+      expect([what, query.get('state')]).toEqual([what, what === 'two states' ? null : 'xyz']);
+      expect(reply.headers.get('location')?.startsWith(`${REDIRECT_URI}&error=`), what).toBe(true);
+    }
+  });
 
   it('with an unregistered client or address returns a page, and no redirect', async () => {
     for (const [what, fields] of UNRETURNED) {
@@ -324,33 +321,29 @@ describe('a refresh', () => {
     expect(all.body['scope']).toBe('messaging.read messaging.send');
   });
 
-  it(
-    'with a used token ends the grant, including the newest tokens, and no other grant',
-    proves('oauth.refresh.rotates'),
-    async () => {
-      const tokensOf = ({ body }: OauthReply) => ({
-        access: String(body['access_token']),
-        refresh: String(body['refresh_token']),
-      });
-      const [first, kept] = [await world.obtainTokens(app), await world.obtainTokens(app)];
-      const second = tokensOf(await world.refresh(app, first.refresh));
-      expect(second.refresh).not.toBe(first.refresh);
-      const third = tokensOf(await world.refresh(app, second.refresh));
-      const statusOf = async (key: string) =>
-        (await world.service.call('GET', '/connections', { key })).status;
-      expect(await statusOf(third.access)).toBe(200);
-      for (const [token, fields] of [
-        [first.refresh, { scope: 'everything' }],
-        [third.refresh, {}],
-      ] as const) {
-        const { status, body } = await world.refresh(app, token, fields);
-        expect([status, body['error']]).toEqual([400, 'invalid_grant']);
-      }
-      for (const { access } of [first, second, third]) expect(await statusOf(access)).toBe(401);
-      expect(await statusOf(kept.access)).toBe(200);
-      expect((await world.refresh(app, kept.refresh)).status).toBe(200);
-    },
-  );
+  it('with a used token ends the grant, including the newest tokens, and no other grant', async () => {
+    proves('oauth.refresh.rotates');
+    const tokensOf = ({ body }: OauthReply) => ({
+      access: String(body['access_token']),
+      refresh: String(body['refresh_token']),
+    });
+    const [first, kept] = [await world.obtainTokens(app), await world.obtainTokens(app)];
+    const second = tokensOf(await world.refresh(app, first.refresh));
+    expect(second.refresh).not.toBe(first.refresh);
+    const third = tokensOf(await world.refresh(app, second.refresh));
+    const statusOf = async (key: string) => (await world.service.call('GET', '/connections', { key })).status;
+    expect(await statusOf(third.access)).toBe(200);
+    for (const [token, fields] of [
+      [first.refresh, { scope: 'everything' }],
+      [third.refresh, {}],
+    ] as const) {
+      const { status, body } = await world.refresh(app, token, fields);
+      expect([status, body['error']]).toEqual([400, 'invalid_grant']);
+    }
+    for (const { access } of [first, second, third]) expect(await statusOf(access)).toBe(401);
+    expect(await statusOf(kept.access)).toBe(200);
+    expect((await world.refresh(app, kept.refresh)).status).toBe(200);
+  });
 });
 
 describe('a revocation', () => {

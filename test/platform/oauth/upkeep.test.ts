@@ -31,22 +31,19 @@ it('the JWKS has the one key that signs all tokens, also after a restart and a y
 });
 
 describe('a limit', () => {
-  it(
-    'ends a grant a year after its consent, even if it is refreshed',
-    proves('choice.oauth.grant-end'),
-    async () => {
-      let { access, refresh } = await world.obtainTokens(app);
-      for (let days = 0; days < 364; days += 28) {
-        await pass(28 * DAY);
-        const { status, body } = await world.refresh(app, refresh);
-        expect([days, status]).toEqual([days, 200]);
-        [access, refresh] = [String(body['access_token']), String(body['refresh_token'])];
-      }
-      expect(await works(access)).toBe(true);
-      await pass(DAY);
-      const late = await world.refresh(app, refresh);
-      expect([late.status, late.body['error']]).toEqual([400, 'invalid_grant']);
-      expect((await world.obtainTokens(app)).access).toEqual(expect.any(String));
-    },
-  );
+  it('ends a grant a year after its consent, even if it is refreshed', async () => {
+    proves('choice.oauth.grant-end');
+    let { access, refresh } = await world.obtainTokens(app);
+    for (let days = 0; days < 364; days += 28) {
+      await pass(28 * DAY);
+      const { status, body } = await world.refresh(app, refresh);
+      expect([days, status]).toEqual([days, 200]);
+      [access, refresh] = [String(body['access_token']), String(body['refresh_token'])];
+    }
+    expect(await works(access)).toBe(true);
+    await pass(DAY);
+    const late = await world.refresh(app, refresh);
+    expect([late.status, late.body['error']]).toEqual([400, 'invalid_grant']);
+    expect((await world.obtainTokens(app)).access).toEqual(expect.any(String));
+  });
 });

@@ -30,7 +30,8 @@ describe('gate', () => {
     ['an unknown key', 'msk_0000000000000000000000000000000000000000000'],
     ['a key with a space in it', 'msk_a b'],
     ['an empty token', ''],
-  ])('refuses %s', proves('auth.key.unknown', 'errors.invalid_key'), async (_what, key) => {
+  ])('refuses %s', async (_what, key) => {
+    proves('auth.key.unknown', 'errors.invalid_key');
     await refused(
       service.call('GET', '/connections', { headers: { authorization: `Bearer ${key}` } }),
       401,
@@ -56,42 +57,38 @@ describe('gate', () => {
     expect(twice).toContain('invalid_key');
   });
 
-  test(
-    'a revoked key is unknown on the next call',
-    proves('auth.key.revoked', 'auth.key.live-revoked', 'errors.invalid_key'),
-    async () => {
-      const { id, key } = await service.platform.apiKeys.create(seeded.workspaceId);
-      expect((await service.call('GET', '/connections', { key })).status).toBe(200);
-      await service.platform.apiKeys.revoke(id);
-      await refused(service.call('GET', '/connections', { key }), 401, 'invalid_key');
-    },
-  );
+  test('a revoked key is unknown on the next call', async () => {
+    proves('auth.key.revoked', 'auth.key.live-revoked', 'errors.invalid_key');
+    const { id, key } = await service.platform.apiKeys.create(seeded.workspaceId);
+    expect((await service.call('GET', '/connections', { key })).status).toBe(200);
+    await service.platform.apiKeys.revoke(id);
+    await refused(service.call('GET', '/connections', { key }), 401, 'invalid_key');
+  });
 
-  test('a narrowed scope applies to the next call', proves('auth.key.live-scopes'), async () => {
+  test('a narrowed scope applies to the next call', async () => {
+    proves('auth.key.live-scopes');
     const { id, key } = await service.platform.apiKeys.create(seeded.workspaceId);
     await service.platform.apiKeys.change(id, { scopes: ['messaging.send'] });
     await refused(service.call('GET', '/connections', { key }), 403, 'insufficient_scope');
   });
 
-  test(
-    'a narrowed allowlist or connection list applies to the next call, and so does its removal',
-    proves('auth.key.live-connections', 'auth.key.allowlist', 'auth.key.off-list'),
-    async () => {
-      const { apiKeys } = service.platform;
-      const { id, key } = await apiKeys.create(seeded.workspaceId);
-      const path = `/connections/${seeded.connectionId}`;
-      const ask = async (): Promise<number> => (await service.call('GET', path, { key })).status;
-      expect(await ask()).toBe(200);
-      await apiKeys.change(id, { ipAllowlist: ['203.0.113.7'] });
-      expect(await ask()).toBe(403);
-      await apiKeys.change(id, { ipAllowlist: null, connectionIds: ['c1'] });
-      expect(await ask()).toBe(404);
-      await apiKeys.change(id, { connectionIds: null });
-      expect(await ask()).toBe(200);
-    },
-  );
+  test('a narrowed allowlist or connection list applies to the next call, and so does its removal', async () => {
+    proves('auth.key.live-connections', 'auth.key.allowlist', 'auth.key.off-list');
+    const { apiKeys } = service.platform;
+    const { id, key } = await apiKeys.create(seeded.workspaceId);
+    const path = `/connections/${seeded.connectionId}`;
+    const ask = async (): Promise<number> => (await service.call('GET', path, { key })).status;
+    expect(await ask()).toBe(200);
+    await apiKeys.change(id, { ipAllowlist: ['203.0.113.7'] });
+    expect(await ask()).toBe(403);
+    await apiKeys.change(id, { ipAllowlist: null, connectionIds: ['c1'] });
+    expect(await ask()).toBe(404);
+    await apiKeys.change(id, { connectionIds: null });
+    expect(await ask()).toBe(200);
+  });
 
-  test('stores no key, only its hash', proves('auth.key.hashed'), async () => {
+  test('stores no key, only its hash', async () => {
+    proves('auth.key.hashed');
     const { key } = await service.platform.apiKeys.create(seeded.workspaceId);
     const rows = await service.database.query<{ row: string }>(
       'SELECT api_keys::text AS row FROM platform.api_keys',
@@ -100,23 +97,21 @@ describe('gate', () => {
     expect(rows.filter(({ row }) => row.includes(key.slice(4)))).toEqual([]);
   });
 
-  test(
-    'refuses an address that is not on the allowlist with a challenge, and accepts one that is',
-    proves('auth.key.off-list', 'errors.ip_not_allowed', 'auth.challenge', 'auth.key.no-allowlist'),
-    async () => {
-      const outside = await keyWith({ ipAllowlist: ['203.0.113.0/24'] });
-      const answer = await refused(
-        service.call('GET', '/connections', { key: outside }),
-        403,
-        'ip_not_allowed',
-      );
-      expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer error="/);
-      const inside = await keyWith({ ipAllowlist: ['203.0.113.0/24', '127.0.0.1'] });
-      expect((await service.call('GET', '/connections', { key: inside })).status).toBe(200);
-    },
-  );
+  test('refuses an address that is not on the allowlist with a challenge, and accepts one that is', async () => {
+    proves('auth.key.off-list', 'errors.ip_not_allowed', 'auth.challenge', 'auth.key.no-allowlist');
+    const outside = await keyWith({ ipAllowlist: ['203.0.113.0/24'] });
+    const answer = await refused(
+      service.call('GET', '/connections', { key: outside }),
+      403,
+      'ip_not_allowed',
+    );
+    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer error="/);
+    const inside = await keyWith({ ipAllowlist: ['203.0.113.0/24', '127.0.0.1'] });
+    expect((await service.call('GET', '/connections', { key: inside })).status).toBe(200);
+  });
 
-  test('does not believe X-Forwarded-For', proves('choice.forwarded-for'), async () => {
+  test('does not believe X-Forwarded-For', async () => {
+    proves('choice.forwarded-for');
     const key = await keyWith({ ipAllowlist: ['203.0.113.7'] });
     const headers = { 'x-forwarded-for': '203.0.113.7', forwarded: 'for=203.0.113.7' };
     await refused(service.call('GET', '/connections', { key, headers }), 403, 'ip_not_allowed');
@@ -141,43 +136,37 @@ describe('gate', () => {
     ['GET', '/connections/'],
     ['GET', '//connections'],
     ['POST', '/messages/%E0%A4%A'],
-  ])(
-    '%s %s is not found, with or without a credential',
-    proves('errors.generic', 'choice.unknown-route'),
-    async (method, path) => {
-      await refused(service.call(method, path), 404, 'not_found');
-      await refused(service.call(method, path, { key: seeded.key }), 404, 'not_found');
-    },
-  );
+  ])('%s %s is not found, with or without a credential', async (method, path) => {
+    proves('errors.generic', 'choice.unknown-route');
+    await refused(service.call(method, path), 404, 'not_found');
+    await refused(service.call(method, path, { key: seeded.key }), 404, 'not_found');
+  });
 
-  test(
-    'a refusal is JSON with its code, and beside invalid_request the field and a hint, and nothing else',
+  test('a refusal is JSON with its code, and beside invalid_request the field and a hint, and nothing else', async () => {
     proves(
       'errors.body.code',
       'errors.body.field',
       'errors.body.hint',
       'errors.body.no-more',
       'endpoints.json',
-    ),
-    async () => {
-      const { key } = seeded;
-      const answers = [
-        await service.call('GET', '/connections/unknown', { key }),
-        await service.call('POST', '/messages', { key, body: { connectionId: 'x', to: '447700900201' } }),
-        await service.call('PUT', '/webhook', { key, body: { url: 'http://crm.example.com' } }),
-        await service.call('GET', '/messages?limit=0', { key }),
-      ];
-      expect(answers.map(({ body }) => body)).toEqual([
-        { error: 'not_found' },
-        { error: 'text_or_media' },
-        { error: 'invalid_webhook' },
-        { error: 'invalid_request', field: 'limit', hint: expect.any(String) },
-      ]);
-      for (const { headers } of [...answers, await service.call('GET', '/connections', { key })]) {
-        expect(headers.get('content-type')).toMatch(/^application\/json(?:;|$)/);
-      }
-    },
-  );
+    );
+    const { key } = seeded;
+    const answers = [
+      await service.call('GET', '/connections/unknown', { key }),
+      await service.call('POST', '/messages', { key, body: { connectionId: 'x', to: '447700900201' } }),
+      await service.call('PUT', '/webhook', { key, body: { url: 'http://crm.example.com' } }),
+      await service.call('GET', '/messages?limit=0', { key }),
+    ];
+    expect(answers.map(({ body }) => body)).toEqual([
+      { error: 'not_found' },
+      { error: 'text_or_media' },
+      { error: 'invalid_webhook' },
+      { error: 'invalid_request', field: 'limit', hint: expect.any(String) },
+    ]);
+    for (const { headers } of [...answers, await service.call('GET', '/connections', { key })]) {
+      expect(headers.get('content-type')).toMatch(/^application\/json(?:;|$)/);
+    }
+  });
 
   test('answers { error } outside the API too', async () => {
     const answer = await fetch(`${service.origin}/somewhere`);
@@ -189,18 +178,11 @@ describe('gate', () => {
     ['PATCH', '/messages', 'GET, POST'],
     ['POST', '/webhook', 'GET, PUT'],
     ['GET', '/webhook/rotate', 'POST'],
-  ])(
-    '%s %s is refused, and Allow lists the accepted methods',
-    proves('choice.wrong-method'),
-    async (method, path, allow) => {
-      const answer = await refused(
-        service.call(method, path, { key: seeded.key }),
-        405,
-        'method_not_allowed',
-      );
-      expect(answer.headers.get('allow')).toBe(allow);
-    },
-  );
+  ])('%s %s is refused, and Allow lists the accepted methods', async (method, path, allow) => {
+    proves('choice.wrong-method');
+    const answer = await refused(service.call(method, path, { key: seeded.key }), 405, 'method_not_allowed');
+    expect(answer.headers.get('allow')).toBe(allow);
+  });
 
   test.each([
     ['no JSON', '{"connectionId": '],
@@ -208,18 +190,15 @@ describe('gate', () => {
     ['a string', '"hello"'],
     ['null', 'null'],
     ['nothing', ''],
-  ])(
-    'refuses a body that is %s and names it',
-    proves('errors.invalid_request', 'errors.body.field', 'choice.body.no-json'),
-    async (_what, body) => {
-      const answer = await refused(
-        service.call('POST', '/messages', { key: seeded.key, body }),
-        400,
-        'invalid_request',
-      );
-      expect(answer.body).toMatchObject({ field: 'body' });
-    },
-  );
+  ])('refuses a body that is %s and names it', async (_what, body) => {
+    proves('errors.invalid_request', 'errors.body.field', 'choice.body.no-json');
+    const answer = await refused(
+      service.call('POST', '/messages', { key: seeded.key, body }),
+      400,
+      'invalid_request',
+    );
+    expect(answer.body).toMatchObject({ field: 'body' });
+  });
 
   test('accepts JSON with any content type', async () => {
     const body = JSON.stringify({ connectionId: seeded.connectionId, to: '4915100000000', text: 'hello' });
@@ -231,18 +210,15 @@ describe('gate', () => {
     expect(answer.status).toBe(200);
   });
 
-  test(
-    'refuses a body that announces too much before it is sent',
-    proves('choice.body.too-large'),
-    async () => {
-      const answer = await raw(
-        `PUT /api/v1/webhook HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: 99999999\r\n\r\n`,
-      );
-      expect(answer).toContain('413 ');
-      expect(answer).toContain('{"error":"payload_too_large"}');
-      expect(answer.toLowerCase()).toContain('connection: close');
-    },
-  );
+  test('refuses a body that announces too much before it is sent', async () => {
+    proves('choice.body.too-large');
+    const answer = await raw(
+      `PUT /api/v1/webhook HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${seeded.key}\r\nContent-Length: 99999999\r\n\r\n`,
+    );
+    expect(answer).toContain('413 ');
+    expect(answer).toContain('{"error":"payload_too_large"}');
+    expect(answer.toLowerCase()).toContain('connection: close');
+  });
 
   test('refuses a body that grows too large while it is sent', async () => {
     const chunk = 'x'.repeat(65_536);
@@ -276,7 +252,8 @@ describe('gate', () => {
     expect(answer.headers.get('x-powered-by')).toBeNull();
   });
 
-  test('a failure of the service is a 500 without details', proves('errors.generic'), async () => {
+  test('a failure of the service is a 500 without details', async () => {
+    proves('errors.generic');
     await service.database.query('ALTER TABLE platform.messages RENAME TO messages_hidden');
     try {
       const answer = await service.call('GET', '/messages', { key: seeded.key });
@@ -287,7 +264,8 @@ describe('gate', () => {
   });
 });
 
-test('a key has no expiry', proves('auth.key.no-expiry'), async () => {
+test('a key has no expiry', async () => {
+  proves('auth.key.no-expiry');
   const service = await startTestPlatform();
   onTestFinished(() => service.close());
   const { key } = await seedWorkspace(service);

@@ -42,8 +42,7 @@ describe('GET /messages', () => {
     }
   }
 
-  test(
-    'returns exactly the fields of a message, in either direction, on either kind',
+  test('returns exactly the fields of a message, in either direction, on either kind', async () => {
     proves(
       'messages.item.exact',
       'messages.item.id',
@@ -60,55 +59,51 @@ describe('GET /messages', () => {
       'service.cloud-api.polled',
       'service.provider.same-shapes',
       'wire.timestamps.rest',
-    ),
-    async () => {
-      for (const provider of ['qr', 'cloud_api'] as const) {
-        const { key, workspaceId } = await seedWorkspace(service);
-        const phoneNumber = '447700900171';
-        const { connections, time } = service.platform;
-        const { id: connectionId } = await connections.createPaired(workspaceId, { provider, phoneNumber });
-        const body = { connectionId, to: '4915100000009', text: 'out' };
-        const sent = await service.call('POST', '/messages', { key, body });
-        const { messageId } = sent.body as { messageId: string };
-        const [id = ''] = await receive(connectionId, 'in');
-        const shared = {
-          waMessageId: expect.any(String),
-          connectionId,
-          mediaUrl: null,
-          mediaType: null,
-          errorMessage: null,
-          createdAt: new Date(time.now()).toISOString(),
-        };
-        expect((await service.call('GET', '/messages', { key })).body).toEqual({
-          messages: [
-            { ...shared, id, direction: 'incoming', text: 'in', status: 'delivered' },
-            { ...shared, id: messageId, direction: 'outgoing', text: 'out', status: 'sent' },
-          ],
-          nextCursor: null,
-          hasMore: false,
-        });
-        for (const one of [id, messageId]) expect(one).toMatch(/^c[a-z0-9]{20,31}$/);
-      }
-    },
-  );
+    );
+    for (const provider of ['qr', 'cloud_api'] as const) {
+      const { key, workspaceId } = await seedWorkspace(service);
+      const phoneNumber = '447700900171';
+      const { connections, time } = service.platform;
+      const { id: connectionId } = await connections.createPaired(workspaceId, { provider, phoneNumber });
+      const body = { connectionId, to: '4915100000009', text: 'out' };
+      const sent = await service.call('POST', '/messages', { key, body });
+      const { messageId } = sent.body as { messageId: string };
+      const [id = ''] = await receive(connectionId, 'in');
+      const shared = {
+        waMessageId: expect.any(String),
+        connectionId,
+        mediaUrl: null,
+        mediaType: null,
+        errorMessage: null,
+        createdAt: new Date(time.now()).toISOString(),
+      };
+      expect((await service.call('GET', '/messages', { key })).body).toEqual({
+        messages: [
+          { ...shared, id, direction: 'incoming', text: 'in', status: 'delivered' },
+          { ...shared, id: messageId, direction: 'outgoing', text: 'out', status: 'sent' },
+        ],
+        nextCursor: null,
+        hasMore: false,
+      });
+      for (const one of [id, messageId]) expect(one).toMatch(/^c[a-z0-9]{20,31}$/);
+    }
+  });
 
-  test(
-    'lists newest first, by default 20 per page',
-    proves('messages.list.newest-first', 'messages.list.limit-default', 'limits.page'),
-    async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      const ids = await receive(connectionId, ...Array.from({ length: 25 }, (_, index) => `text ${index}`));
-      const newestFirst = ids.toReversed();
-      const first = await list(key);
-      expect(first.messages.map((message) => message.id)).toEqual(newestFirst.slice(0, 20));
-      expect((await list(key, '?limit=3')).messages.map((message) => message.id)).toEqual(
-        newestFirst.slice(0, 3),
-      );
-      expect((await list(key, '?limit=100')).messages).toHaveLength(25);
-    },
-  );
+  test('lists newest first, by default 20 per page', async () => {
+    proves('messages.list.newest-first', 'messages.list.limit-default', 'limits.page');
+    const { key, connectionId } = await seedWorkspace(service);
+    const ids = await receive(connectionId, ...Array.from({ length: 25 }, (_, index) => `text ${index}`));
+    const newestFirst = ids.toReversed();
+    const first = await list(key);
+    expect(first.messages.map((message) => message.id)).toEqual(newestFirst.slice(0, 20));
+    expect((await list(key, '?limit=3')).messages.map((message) => message.id)).toEqual(
+      newestFirst.slice(0, 3),
+    );
+    expect((await list(key, '?limit=100')).messages).toHaveLength(25);
+  });
 
-  test('a page with exactly the remaining messages is the last', proves('choice.cursor.bound'), async () => {
+  test('a page with exactly the remaining messages is the last', async () => {
+    proves('choice.cursor.bound');
     const { key, connectionId } = await seedWorkspace(service);
     await receive(connectionId, 'a', 'b', 'c', 'd');
     const first = await list(key, '?limit=2');
@@ -116,26 +111,20 @@ describe('GET /messages', () => {
     expect([second.messages.length, second.nextCursor, second.hasMore]).toEqual([2, null, false]);
   });
 
-  test(
-    'paging neither skips nor repeats while messages of the same millisecond arrive',
-    proves('messages.list.cursor'),
-    async () => {
-      const { key, workspaceId, connectionId } = await seedWorkspace(service);
-      const other = await service.platform.connections.createPaired(workspaceId, {
-        provider: 'cloud_api',
-        phoneNumber: '4915100000003',
-      });
-      const ids: string[] = [];
-      for (let round = 0; round < 10; round += 1) {
-        ids.push(
-          ...(await receive(connectionId, 'one', 'two', 'three')),
-          ...(await receive(other.id, 'four')),
-        );
-      }
-      const seen = await walk(key, 'limit=7', () => receive(connectionId, 'late', 'later'));
-      expect(seen).toEqual(ids.toReversed());
-    },
-  );
+  test('paging neither skips nor repeats while messages of the same millisecond arrive', async () => {
+    proves('messages.list.cursor');
+    const { key, workspaceId, connectionId } = await seedWorkspace(service);
+    const other = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'cloud_api',
+      phoneNumber: '4915100000003',
+    });
+    const ids: string[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      ids.push(...(await receive(connectionId, 'one', 'two', 'three')), ...(await receive(other.id, 'four')));
+    }
+    const seen = await walk(key, 'limit=7', () => receive(connectionId, 'late', 'later'));
+    expect(seen).toEqual(ids.toReversed());
+  });
 
   test('pages may differ in size', async () => {
     const { key, connectionId } = await seedWorkspace(service);
@@ -145,117 +134,99 @@ describe('GET /messages', () => {
     expect([...first.messages, ...rest.messages].map((message) => message.id)).toEqual(ids.toReversed());
   });
 
-  test(
-    'limits the list to one connection',
-    proves('messages.list.filter', 'messages.list.query'),
-    async () => {
-      const { key, workspaceId, connectionId } = await seedWorkspace(service);
-      const other = await service.platform.connections.createPaired(workspaceId, {
-        provider: 'qr',
-        phoneNumber: '4915100000004',
-      });
-      await receive(connectionId, 'here');
-      await receive(other.id, 'there', 'there too');
-      const page = await list(key, `?connectionId=${other.id}&limit=1`);
-      expect(page.messages.map((message) => message.text)).toEqual(['there too']);
-      expect(await walk(key, `connectionId=${other.id}&limit=1`)).toHaveLength(2);
-    },
-  );
+  test('limits the list to one connection', async () => {
+    proves('messages.list.filter', 'messages.list.query');
+    const { key, workspaceId, connectionId } = await seedWorkspace(service);
+    const other = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'qr',
+      phoneNumber: '4915100000004',
+    });
+    await receive(connectionId, 'here');
+    await receive(other.id, 'there', 'there too');
+    const page = await list(key, `?connectionId=${other.id}&limit=1`);
+    expect(page.messages.map((message) => message.text)).toEqual(['there too']);
+    expect(await walk(key, `connectionId=${other.id}&limit=1`)).toHaveLength(2);
+  });
 
-  test(
-    'is empty for a connection outside the grant, of another workspace, or that does not exist',
-    proves('messages.list.foreign-empty', 'messages.list.scoped'),
-    async () => {
-      const stranger = await seedWorkspace(service);
-      await receive(stranger.connectionId, 'private');
-      const { workspaceId, connectionId } = await seedWorkspace(service);
-      await receive(connectionId, 'hidden from this key');
-      const { key } = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });
-      const empty = { messages: [], nextCursor: null, hasMore: false };
-      for (const id of [connectionId, stranger.connectionId, 'cunknown', '', '%00', "'; drop table x"]) {
-        expect(await list(key, `?connectionId=${id}`)).toEqual(empty);
-      }
-      expect(await list(key)).toEqual(empty);
-    },
-  );
+  test('is empty for a connection outside the grant, of another workspace, or that does not exist', async () => {
+    proves('messages.list.foreign-empty', 'messages.list.scoped');
+    const stranger = await seedWorkspace(service);
+    await receive(stranger.connectionId, 'private');
+    const { workspaceId, connectionId } = await seedWorkspace(service);
+    await receive(connectionId, 'hidden from this key');
+    const { key } = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });
+    const empty = { messages: [], nextCursor: null, hasMore: false };
+    for (const id of [connectionId, stranger.connectionId, 'cunknown', '', '%00', "'; drop table x"]) {
+      expect(await list(key, `?connectionId=${id}`)).toEqual(empty);
+    }
+    expect(await list(key)).toEqual(empty);
+  });
 
-  test(
-    'hides messages of a connection whose license has lapsed',
-    proves('choice.unlicensed.hidden'),
-    async () => {
-      const { key, workspaceId, connectionId } = await seedWorkspace(service);
-      const other = await service.platform.connections.createPaired(workspaceId, {
-        provider: 'qr',
-        phoneNumber: '4915100000005',
-      });
-      await receive(connectionId, 'lapsed');
-      await receive(other.id, 'licensed');
-      await service.platform.licenses.set(connectionId, { status: 'expired' });
-      expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed']);
-      await service.platform.licenses.set(connectionId, { status: 'active' });
-      expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed', 'lapsed']);
-    },
-  );
+  test('hides messages of a connection whose license has lapsed', async () => {
+    proves('choice.unlicensed.hidden');
+    const { key, workspaceId, connectionId } = await seedWorkspace(service);
+    const other = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'qr',
+      phoneNumber: '4915100000005',
+    });
+    await receive(connectionId, 'lapsed');
+    await receive(other.id, 'licensed');
+    await service.platform.licenses.set(connectionId, { status: 'expired' });
+    expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed']);
+    await service.platform.licenses.set(connectionId, { status: 'active' });
+    expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed', 'lapsed']);
+  });
 
-  test.each(['0', '101', '-1', '1.5', '1e1', 'ten', ' 5', ''])(
-    'refuses the limit "%s"',
+  test.each(['0', '101', '-1', '1.5', '1e1', 'ten', ' 5', ''])('refuses the limit "%s"', async (limit) => {
     proves(
       'messages.list.limit',
       'limits.page',
       'errors.invalid_request',
       'errors.body.field',
       'choice.limit.refused',
-    ),
-    async (limit) => {
-      const { key } = await seedWorkspace(service);
-      const answer = await service.call('GET', `/messages?limit=${encodeURIComponent(limit)}`, { key });
-      expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field: 'limit' }]);
-    },
-  );
+    );
+    const { key } = await seedWorkspace(service);
+    const answer = await service.call('GET', `/messages?limit=${encodeURIComponent(limit)}`, { key });
+    expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field: 'limit' }]);
+  });
 
-  test(
-    'refuses a cursor that is forged, or from another filter or workspace',
-    proves('messages.list.cursor', 'choice.cursor.refused', 'choice.cursor.bound'),
-    async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      await receive(connectionId, 'a', 'b', 'c');
-      const cursor = (await list(key, '?limit=1')).nextCursor ?? '';
-      const stranger = await seedWorkspace(service);
-      const altered = (cursor.startsWith('A') ? 'B' : 'A') + cursor.slice(1);
-      const tries: [string, string][] = [
-        [key, `cursor=${altered}`],
-        [key, `cursor=${cursor}&connectionId=${connectionId}`],
-        [key, `cursor=${cursor.slice(0, -1)}`],
-        [key, `cursor=${cursor}AAAA`],
-        [key, 'cursor='],
-        [key, 'cursor=%00'],
-        [stranger.key, `cursor=${cursor}`],
-      ];
-      for (const [as, query] of tries) {
-        const answer = await service.call('GET', `/messages?${query}`, { key: as });
-        expect([query, answer.status, answer.body]).toMatchObject([
-          query,
-          400,
-          { error: 'invalid_request', field: 'cursor' },
-        ]);
-      }
-      expect((await list(key, `?cursor=${cursor}`)).messages).toHaveLength(2);
-    },
-  );
+  test('refuses a cursor that is forged, or from another filter or workspace', async () => {
+    proves('messages.list.cursor', 'choice.cursor.refused', 'choice.cursor.bound');
+    const { key, connectionId } = await seedWorkspace(service);
+    await receive(connectionId, 'a', 'b', 'c');
+    const cursor = (await list(key, '?limit=1')).nextCursor ?? '';
+    const stranger = await seedWorkspace(service);
+    const altered = (cursor.startsWith('A') ? 'B' : 'A') + cursor.slice(1);
+    const tries: [string, string][] = [
+      [key, `cursor=${altered}`],
+      [key, `cursor=${cursor}&connectionId=${connectionId}`],
+      [key, `cursor=${cursor.slice(0, -1)}`],
+      [key, `cursor=${cursor}AAAA`],
+      [key, 'cursor='],
+      [key, 'cursor=%00'],
+      [stranger.key, `cursor=${cursor}`],
+    ];
+    for (const [as, query] of tries) {
+      const answer = await service.call('GET', `/messages?${query}`, { key: as });
+      expect([query, answer.status, answer.body]).toMatchObject([
+        query,
+        400,
+        { error: 'invalid_request', field: 'cursor' },
+      ]);
+    }
+    expect((await list(key, `?cursor=${cursor}`)).messages).toHaveLength(2);
+  });
 
-  test(
-    'a cursor is valid for another key of the workspace, and after a restart',
-    proves('choice.cursor.bound'),
-    async () => {
-      const { key, workspaceId, connectionId } = await seedWorkspace(service);
-      const ids = await receive(connectionId, 'a', 'b', 'c');
-      const cursor = (await list(key, '?limit=1')).nextCursor ?? '';
-      await service.restart();
-      const other = await service.platform.apiKeys.create(workspaceId);
-      const rest = await list(other.key, `?cursor=${cursor}`);
-      expect(rest.messages.map((message) => message.id)).toEqual(ids.slice(0, 2).toReversed());
-    },
-  );
+  test('a cursor is valid for another key of the workspace, and after a restart', async () => {
+    proves('choice.cursor.bound');
+    const { key, workspaceId, connectionId } = await seedWorkspace(service);
+    const ids = await receive(connectionId, 'a', 'b', 'c');
+    const cursor = (await list(key, '?limit=1')).nextCursor ?? '';
+    await service.restart();
+    const other = await service.platform.apiKeys.create(workspaceId);
+    const rest = await list(other.key, `?cursor=${cursor}`);
+    expect(rest.messages.map((message) => message.id)).toEqual(ids.slice(0, 2).toReversed());
+  });
 
   test('createdAt never decreases from the oldest to the newest, with concurrent writers and a clock that jumps back', async () => {
     const { key, workspaceId, connectionId } = await seedWorkspace(service);
@@ -286,30 +257,27 @@ describe('GET /messages', () => {
     expect(after?.createdAt).toBe(before?.createdAt);
   });
 
-  test(
-    'merges the connections of a key with a connection list, newest first, page by page',
-    proves('messages.list.scoped', 'messages.list.newest-first', 'messages.list.cursor'),
-    async () => {
-      const { workspaceId, connectionId } = await seedWorkspace(service);
-      const others: string[] = [];
-      for (const phoneNumber of ['4915112345671', '4915112345672', '4915112345673']) {
-        const paired = { provider: 'qr', phoneNumber } as const;
-        others.push((await service.platform.connections.createPaired(workspaceId, paired)).id);
-      }
-      const [reached = '', hidden = '', silent = ''] = others;
-      const expected: string[] = [];
-      for (let round = 0; round < 12; round += 1) {
-        await receive(hidden, 'not', 'for', 'this', 'key');
-        expected.push(...(await receive(connectionId, 'one')));
-        if (round % 3 === 0) expected.push(...(await receive(reached, 'two', 'three')));
-      }
-      const { key } = await service.platform.apiKeys.create(workspaceId, {
-        connectionIds: [connectionId, reached, silent],
-      });
-      for (const limit of [1, 3, 7, 100]) {
-        expect(await walk(key, `limit=${limit}`)).toEqual(expected.toReversed());
-      }
-      expect((await list(key, `?connectionId=${hidden}`)).messages).toEqual([]);
-    },
-  );
+  test('merges the connections of a key with a connection list, newest first, page by page', async () => {
+    proves('messages.list.scoped', 'messages.list.newest-first', 'messages.list.cursor');
+    const { workspaceId, connectionId } = await seedWorkspace(service);
+    const others: string[] = [];
+    for (const phoneNumber of ['4915112345671', '4915112345672', '4915112345673']) {
+      const paired = { provider: 'qr', phoneNumber } as const;
+      others.push((await service.platform.connections.createPaired(workspaceId, paired)).id);
+    }
+    const [reached = '', hidden = '', silent = ''] = others;
+    const expected: string[] = [];
+    for (let round = 0; round < 12; round += 1) {
+      await receive(hidden, 'not', 'for', 'this', 'key');
+      expected.push(...(await receive(connectionId, 'one')));
+      if (round % 3 === 0) expected.push(...(await receive(reached, 'two', 'three')));
+    }
+    const { key } = await service.platform.apiKeys.create(workspaceId, {
+      connectionIds: [connectionId, reached, silent],
+    });
+    for (const limit of [1, 3, 7, 100]) {
+      expect(await walk(key, `limit=${limit}`)).toEqual(expected.toReversed());
+    }
+    expect((await list(key, `?connectionId=${hidden}`)).messages).toEqual([]);
+  });
 });

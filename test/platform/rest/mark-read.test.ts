@@ -50,8 +50,7 @@ describe('POST /messages/read', () => {
     return { workspaceId, key, connectionId, anna, ben, outgoing, from, mark, marked, unread };
   }
 
-  it(
-    'marks the whole chat of a qr connection, by any of its messages, once',
+  it('marks the whole chat of a qr connection, by any of its messages, once', async () => {
     proves(
       'messages.read.qr-chat',
       'messages.read.incoming',
@@ -60,53 +59,43 @@ describe('POST /messages/read', () => {
       'messages.read.request',
       'messages.read.answer',
       'shapes.read-receipt',
-    ),
-    async () => {
-      const { anna, ben, marked, unread, from } = await seed();
-      expect(await marked({ messageId: anna[0] })).toEqual({ ok: true, marked: 2 });
-      expect(await unread()).toEqual([ben]);
-      expect(await marked({ messageId: anna[0] })).toEqual({ ok: true, marked: 0 });
-      const later = await from(ANNA, 'five');
-      expect(await unread()).toEqual([ben, later]);
-      expect(await marked({ messageId: anna[1] })).toEqual({ ok: true, marked: 1 });
-    },
-  );
+    );
+    const { anna, ben, marked, unread, from } = await seed();
+    expect(await marked({ messageId: anna[0] })).toEqual({ ok: true, marked: 2 });
+    expect(await unread()).toEqual([ben]);
+    expect(await marked({ messageId: anna[0] })).toEqual({ ok: true, marked: 0 });
+    const later = await from(ANNA, 'five');
+    expect(await unread()).toEqual([ben, later]);
+    expect(await marked({ messageId: anna[1] })).toEqual({ ok: true, marked: 1 });
+  });
 
-  it(
-    'marks the chat of a phone, and nothing for a phone that has never written',
-    proves('messages.read.qr-chat', 'messages.read.request'),
-    async () => {
-      const { anna, marked, unread } = await seed();
-      expect(await marked({ phone: BEN })).toEqual({ ok: true, marked: 1 });
-      expect(await unread()).toEqual([...anna]);
-      expect(await marked({ phone: '4915600000009' })).toEqual({ ok: true, marked: 0 });
-    },
-  );
+  it('marks the chat of a phone, and nothing for a phone that has never written', async () => {
+    proves('messages.read.qr-chat', 'messages.read.request');
+    const { anna, marked, unread } = await seed();
+    expect(await marked({ phone: BEN })).toEqual({ ok: true, marked: 1 });
+    expect(await unread()).toEqual([...anna]);
+    expect(await marked({ phone: '4915600000009' })).toEqual({ ok: true, marked: 0 });
+  });
 
-  it(
-    'marks one message of a cloud_api connection',
-    proves('messages.read.cloud-api-one', 'messages.read.idempotent'),
-    async () => {
-      const { anna, ben, marked, unread } = await seed('cloud_api');
-      expect(await marked({ messageId: anna[0] })).toEqual({ ok: true, marked: 1 });
-      expect(await unread()).toEqual([anna[1], ben]);
-      expect(await marked({ messageId: anna[0] })).toEqual({ ok: true, marked: 0 });
-    },
-  );
+  it('marks one message of a cloud_api connection', async () => {
+    proves('messages.read.cloud-api-one', 'messages.read.idempotent');
+    const { anna, ben, marked, unread } = await seed('cloud_api');
+    expect(await marked({ messageId: anna[0] })).toEqual({ ok: true, marked: 1 });
+    expect(await unread()).toEqual([anna[1], ben]);
+    expect(await marked({ messageId: anna[0] })).toEqual({ ok: true, marked: 0 });
+  });
 
-  it(
-    'marks the latest message of a phone on a cloud_api connection, and no earlier one after that',
-    proves('messages.read.cloud-api-phone'),
-    async () => {
-      const { anna, ben, marked, unread } = await seed('cloud_api');
-      expect(await marked({ phone: ANNA })).toEqual({ ok: true, marked: 1 });
-      expect(await unread()).toEqual([anna[0], ben]);
-      expect(await marked({ phone: ANNA })).toEqual({ ok: true, marked: 0 });
-      expect(await marked({ phone: '4915600000009' })).toEqual({ ok: true, marked: 0 });
-    },
-  );
+  it('marks the latest message of a phone on a cloud_api connection, and no earlier one after that', async () => {
+    proves('messages.read.cloud-api-phone');
+    const { anna, ben, marked, unread } = await seed('cloud_api');
+    expect(await marked({ phone: ANNA })).toEqual({ ok: true, marked: 1 });
+    expect(await unread()).toEqual([anna[0], ben]);
+    expect(await marked({ phone: ANNA })).toEqual({ ok: true, marked: 0 });
+    expect(await marked({ phone: '4915600000009' })).toEqual({ ok: true, marked: 0 });
+  });
 
-  it('the message takes precedence over the phone', proves('messages.read.message-wins'), async () => {
+  it('the message takes precedence over the phone', async () => {
+    proves('messages.read.message-wins');
     const qr = await seed();
     expect(await qr.marked({ messageId: qr.ben, phone: ANNA })).toEqual({ ok: true, marked: 1 });
     expect(await qr.unread()).toEqual([...qr.anna]);
@@ -116,22 +105,19 @@ describe('POST /messages/read', () => {
     expect((await qr.mark({ messageId: 'unknown', phone: ANNA })).status).toBe(404);
   });
 
-  it(
-    'returns 404 for an outgoing message, one of another connection, a network id and an unknown id',
-    proves('messages.read.incoming', 'messages.read.no-network-id', 'choice.marked.unknown'),
-    async () => {
-      const stranger = await seed();
-      const { outgoing, mark, unread, key, connectionId } = await seed();
-      const { body } = await service.call('GET', `/messages?connectionId=${connectionId}`, { key });
-      const networkId = listMessagesAnswer.parse(body).messages.at(-1)?.waMessageId;
-      expect(networkId).toEqual(expect.any(String));
-      for (const messageId of [outgoing, stranger.ben, networkId, 'unknown', 'nul\0', 'c'.padEnd(25, '0')]) {
-        const answer = await mark({ messageId });
-        expect([messageId, answer.status, answer.body]).toEqual([messageId, 404, { error: 'not_found' }]);
-      }
-      expect(await unread()).toHaveLength(3);
-    },
-  );
+  it('returns 404 for an outgoing message, one of another connection, a network id and an unknown id', async () => {
+    proves('messages.read.incoming', 'messages.read.no-network-id', 'choice.marked.unknown');
+    const stranger = await seed();
+    const { outgoing, mark, unread, key, connectionId } = await seed();
+    const { body } = await service.call('GET', `/messages?connectionId=${connectionId}`, { key });
+    const networkId = listMessagesAnswer.parse(body).messages.at(-1)?.waMessageId;
+    expect(networkId).toEqual(expect.any(String));
+    for (const messageId of [outgoing, stranger.ben, networkId, 'unknown', 'nul\0', 'c'.padEnd(25, '0')]) {
+      const answer = await mark({ messageId });
+      expect([messageId, answer.status, answer.body]).toEqual([messageId, 404, { error: 'not_found' }]);
+    }
+    expect(await unread()).toHaveLength(3);
+  });
 
   it.each([
     ['connectionId', { connectionId: undefined, phone: ANNA }],
@@ -141,17 +127,15 @@ describe('POST /messages/read', () => {
     ['messageId', { messageId: 7 }],
     ['phone', { phone: `+${ANNA}` }],
     ['phone', { phone: '' }],
-  ])(
-    'refuses an invalid %s and names it: %j',
-    proves('messages.read.connection-required', 'messages.read.one-required'),
-    async (field, body) => {
-      const { mark } = await seed();
-      const answer = await mark(body);
-      expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
-    },
-  );
+  ])('refuses an invalid %s and names it: %j', async (field, body) => {
+    proves('messages.read.connection-required', 'messages.read.one-required');
+    const { mark } = await seed();
+    const answer = await mark(body);
+    expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
+  });
 
-  it('returns 402 while the license is expired', proves('choice.unlicensed.refused'), async () => {
+  it('returns 402 while the license is expired', async () => {
+    proves('choice.unlicensed.refused');
     const { connectionId, mark, unread } = await seed();
     await service.platform.licenses.set(connectionId, { status: 'expired' });
     expect((await mark({ phone: ANNA })).body).toEqual({ error: 'license_inactive' });
@@ -167,14 +151,11 @@ describe('POST /messages/read', () => {
     expect(await service.platform.ledger.read(0, 100_000)).toHaveLength(before.length);
   });
 
-  it(
-    'has no rate limit, and concurrent calls mark each message once',
-    proves('messages.read.no-rate-limit', 'limits.read-receipts'),
-    async () => {
-      const { marked } = await seed();
-      const answers = await Promise.all(Array.from({ length: 200 }, () => marked({ phone: ANNA })));
-      const total = answers.reduce<number>((sum, answer) => sum + (answer as { marked: number }).marked, 0);
-      expect(total).toBe(2);
-    },
-  );
+  it('has no rate limit, and concurrent calls mark each message once', async () => {
+    proves('messages.read.no-rate-limit', 'limits.read-receipts');
+    const { marked } = await seed();
+    const answers = await Promise.all(Array.from({ length: 200 }, () => marked({ phone: ANNA })));
+    const total = answers.reduce<number>((sum, answer) => sum + (answer as { marked: number }).marked, 0);
+    expect(total).toBe(2);
+  });
 });

@@ -262,7 +262,8 @@ describe('every endpoint × every insufficient credential × every inaccessible 
 
   it('refuses each with its status, code and challenge, and none changes anything', {
     timeout: 120_000,
-    ...proves(
+  }, async () => {
+    proves(
       'auth.key.off-list',
       'auth.key.revoked',
       'auth.key.unknown',
@@ -289,8 +290,7 @@ describe('every endpoint × every insufficient credential × every inaccessible 
       'webhook.get.scope',
       'webhook.put.scope',
       'webhook.rotate.scope',
-    ),
-  }, async () => {
+    );
     const before = await readState();
     let cells = 0;
     for (const row of ENDPOINTS) {
@@ -308,8 +308,7 @@ describe('every endpoint × every insufficient credential × every inaccessible 
     expect(cells).toBe(1_929);
   });
 
-  it(
-    'accepts the same calls with a key or token that has only the scope of the endpoint',
+  it('accepts the same calls with a key or token that has only the scope of the endpoint', async () => {
     proves(
       'auth.bearer',
       'endpoints.bearer',
@@ -334,42 +333,40 @@ describe('every endpoint × every insufficient credential × every inaccessible 
       'webhook.rotate.scope',
       'service.resources',
       'wire.names',
-    ),
-    async () => {
-      const answers: string[] = [];
-      for (const row of ENDPOINTS) {
-        const [key, token] = [false, true].map((oauth) =>
-          callers.find(
-            (caller) =>
-              !caller.revoked &&
-              !caller.offList &&
-              caller.scopes.join() === row.scope &&
-              (caller.oauth ?? false) === oauth,
-          ),
-        ) as [Caller, Caller];
-        const { status } = await ask({ row, caller: key, names: names.own });
-        if (row.method !== 'DELETE') {
-          const byToken = await ask({ row, caller: token, names: names.own });
-          expect([row.path(names.own), byToken.status]).toEqual([row.path(names.own), status]);
-        }
-        answers.push(`${row.method} ${row.path({ connection: '{id}', message: '{id}' })} ${status}`);
+    );
+    const answers: string[] = [];
+    for (const row of ENDPOINTS) {
+      const [key, token] = [false, true].map((oauth) =>
+        callers.find(
+          (caller) =>
+            !caller.revoked &&
+            !caller.offList &&
+            caller.scopes.join() === row.scope &&
+            (caller.oauth ?? false) === oauth,
+        ),
+      ) as [Caller, Caller];
+      const { status } = await ask({ row, caller: key, names: names.own });
+      if (row.method !== 'DELETE') {
+        const byToken = await ask({ row, caller: token, names: names.own });
+        expect([row.path(names.own), byToken.status]).toEqual([row.path(names.own), status]);
       }
-      expect(answers).toEqual([
-        'GET /connections 200',
-        'GET /account 200',
-        'GET /messages?connectionId={id} 200',
-        'POST /messages 200',
-        'POST /messages/read 200',
-        'GET /webhook 200',
-        'PUT /webhook 200',
-        'POST /webhook/rotate 200',
-        'POST /connections 201',
-        'GET /connections/{id} 200',
-        'POST /connections/{id}/restart 200',
-        'POST /connections/{id}/logout 200',
-        'POST /connections/{id}/pairing-code 200',
-        'DELETE /connections/{id} 200',
-      ]);
-    },
-  );
+      answers.push(`${row.method} ${row.path({ connection: '{id}', message: '{id}' })} ${status}`);
+    }
+    expect(answers).toEqual([
+      'GET /connections 200',
+      'GET /account 200',
+      'GET /messages?connectionId={id} 200',
+      'POST /messages 200',
+      'POST /messages/read 200',
+      'GET /webhook 200',
+      'PUT /webhook 200',
+      'POST /webhook/rotate 200',
+      'POST /connections 201',
+      'GET /connections/{id} 200',
+      'POST /connections/{id}/restart 200',
+      'POST /connections/{id}/logout 200',
+      'POST /connections/{id}/pairing-code 200',
+      'DELETE /connections/{id} 200',
+    ]);
+  });
 });

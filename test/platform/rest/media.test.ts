@@ -61,53 +61,51 @@ describe('media', () => {
   }
 
   describe('in a send', () => {
-    it(
-      'returns the network id under both names, is stored, and reaches the phone unchanged',
+    it('returns the network id under both names, is stored, and reaches the phone unchanged', async () => {
       proves(
         'messages.send.media',
         'messages.send.wa-media',
         'messages.item.mediaUrl',
         'messages.item.mediaType',
         'choice.wa-ids',
-      ),
-      async () => {
-        const { key, connectionId, to } = await seed();
-        const answer = await send(key, {
-          connectionId,
-          to,
-          media: { ...media, caption: 'High water at nine' },
-        });
-        const sent = readExactly(sendMessageAnswer, answer.body);
-        expect(Object.keys(sent).sort()).toEqual(['messageId', 'status', 'waMessageId', 'wa_message_id']);
-        expect(sent.wa_message_id).toBe(sent.waMessageId);
-        expect(await service.platform.contacts.received(to)).toMatchObject([
-          {
-            messageId: sent.messageId,
-            text: null,
-            media: {
-              filename: 'tide table.pdf',
-              mimetype: 'application/pdf',
-              caption: 'High water at nine',
-              bytes: FILE.length,
-              sha256: SHA256,
-              voiceNote: false,
-            },
+      );
+      const { key, connectionId, to } = await seed();
+      const answer = await send(key, {
+        connectionId,
+        to,
+        media: { ...media, caption: 'High water at nine' },
+      });
+      const sent = readExactly(sendMessageAnswer, answer.body);
+      expect(Object.keys(sent).sort()).toEqual(['messageId', 'status', 'waMessageId', 'wa_message_id']);
+      expect(sent.wa_message_id).toBe(sent.waMessageId);
+      expect(await service.platform.contacts.received(to)).toMatchObject([
+        {
+          messageId: sent.messageId,
+          text: null,
+          media: {
+            filename: 'tide table.pdf',
+            mimetype: 'application/pdf',
+            caption: 'High water at nine',
+            bytes: FILE.length,
+            sha256: SHA256,
+            voiceNote: false,
           },
-        ]);
-        const [stored] = await list(key);
-        expect(stored).toMatchObject({
-          id: sent.messageId,
-          direction: 'outgoing',
-          text: 'High water at nine',
-          mediaType: 'application/pdf',
-          status: 'sent',
-        });
-        expect(await bytesOf(await fetchFile(stored?.mediaUrl ?? null))).toEqual(FILE);
-        expect((await told(connectionId)).map((entry) => entry.event)).toEqual(['message.status']);
-      },
-    );
+        },
+      ]);
+      const [stored] = await list(key);
+      expect(stored).toMatchObject({
+        id: sent.messageId,
+        direction: 'outgoing',
+        text: 'High water at nine',
+        mediaType: 'application/pdf',
+        status: 'sent',
+      });
+      expect(await bytesOf(await fetchFile(stored?.mediaUrl ?? null))).toEqual(FILE);
+      expect((await told(connectionId)).map((entry) => entry.event)).toEqual(['message.status']);
+    });
 
-    it('has no text without a caption, as with an empty one', proves('media.caption'), async () => {
+    it('has no text without a caption, as with an empty one', async () => {
+      proves('media.caption');
       const { key, connectionId, to } = await seed();
       for (const caption of [undefined, '']) {
         expect((await send(key, { connectionId, to, media: { ...media, caption } })).status).toBe(200);
@@ -115,7 +113,8 @@ describe('media', () => {
       expect((await list(key)).map(({ text }) => text)).toEqual([null, null]);
     });
 
-    it('is a voice note as audio/ogg under a name like voice-*.ogg', proves('media.voice-note'), async () => {
+    it('is a voice note as audio/ogg under a name like voice-*.ogg', async () => {
+      proves('media.voice-note');
       const { key, connectionId, to } = await seed();
       const named = [
         ['voice-1.ogg', 'audio/ogg', true],
@@ -158,17 +157,14 @@ describe('media', () => {
       ['media.caption', { caption: 7 }],
       ['media.caption', { caption: 'x'.repeat(4097) }],
       ['media.caption', { caption: 'nul \0' }],
-    ])(
-      'is refused for an invalid %s, which is named: %j',
-      proves('media.filename', 'media.mimetype', 'media.data', 'media.caption'),
-      async (field, change) => {
-        const { key, connectionId, to } = await seed();
-        const small = { filename: 'a.txt', mimetype: 'text/plain', data: 'QUJD' };
-        const answer = await send(key, { connectionId, to, media: { ...small, ...change } });
-        expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
-        expect(await service.platform.contacts.received(to)).toEqual([]);
-      },
-    );
+    ])('is refused for an invalid %s, which is named: %j', async (field, change) => {
+      proves('media.filename', 'media.mimetype', 'media.data', 'media.caption');
+      const { key, connectionId, to } = await seed();
+      const small = { filename: 'a.txt', mimetype: 'text/plain', data: 'QUJD' };
+      const answer = await send(key, { connectionId, to, media: { ...small, ...change } });
+      expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
+      expect(await service.platform.contacts.received(to)).toEqual([]);
+    });
 
     it('is refused with the error of the data, and only the first invalid field', async () => {
       const { key, connectionId, to } = await seed();
@@ -179,25 +175,22 @@ describe('media', () => {
       expect(both.body).toMatchObject({ field: 'to' });
     });
 
-    it(
-      'of 16 MB of base64 is accepted, one character group more is refused, and a larger body is too large',
-      proves('media.data', 'limits.media', 'choice.media.characters'),
-      async () => {
-        const { key, connectionId, to } = await seed();
-        const of = (characters: number) =>
-          send(key, { connectionId, to, media: { ...media, data: 'A'.repeat(characters) } });
-        expect((await of(16 * MEBIBYTE)).status).toBe(200);
-        const over = await of(16 * MEBIBYTE + 4);
-        expect([over.status, over.body]).toMatchObject([
-          400,
-          { error: 'invalid_request', field: 'media.data' },
-        ]);
-        const far = await of(17 * MEBIBYTE);
-        expect([far.status, far.body]).toEqual([413, { error: 'payload_too_large' }]);
-        const received = await service.platform.contacts.received(to);
-        expect(received.map((message) => message.media?.bytes)).toEqual([12 * MEBIBYTE]);
-      },
-    );
+    it('of 16 MB of base64 is accepted, one character group more is refused, and a larger body is too large', async () => {
+      proves('media.data', 'limits.media', 'choice.media.characters');
+      const { key, connectionId, to } = await seed();
+      const of = (characters: number) =>
+        send(key, { connectionId, to, media: { ...media, data: 'A'.repeat(characters) } });
+      expect((await of(16 * MEBIBYTE)).status).toBe(200);
+      const over = await of(16 * MEBIBYTE + 4);
+      expect([over.status, over.body]).toMatchObject([
+        400,
+        { error: 'invalid_request', field: 'media.data' },
+      ]);
+      const far = await of(17 * MEBIBYTE);
+      expect([far.status, far.body]).toEqual([413, { error: 'payload_too_large' }]);
+      const received = await service.platform.contacts.received(to);
+      expect(received.map((message) => message.media?.bytes)).toEqual([12 * MEBIBYTE]);
+    });
 
     it('arrives complete from clients that escape slashes, and after other fields of any length', async () => {
       const { key, connectionId, to } = await seed();
@@ -215,17 +208,14 @@ describe('media', () => {
       expect(received?.media?.sha256).toBe(createHash('sha256').update('DEF').digest('hex'));
     });
 
-    it(
-      'beside a text, or neither, is text_or_media',
-      proves('messages.send.both', 'messages.send.one', 'errors.text_or_media'),
-      async () => {
-        const { key, connectionId, to } = await seed();
-        for (const content of [{ text: 'hello', media }, {}]) {
-          const answer = await send(key, { connectionId, to, ...content });
-          expect([answer.status, answer.body]).toEqual([400, { error: 'text_or_media' }]);
-        }
-      },
-    );
+    it('beside a text, or neither, is text_or_media', async () => {
+      proves('messages.send.both', 'messages.send.one', 'errors.text_or_media');
+      const { key, connectionId, to } = await seed();
+      for (const content of [{ text: 'hello', media }, {}]) {
+        const answer = await send(key, { connectionId, to, ...content });
+        expect([answer.status, answer.body]).toEqual([400, { error: 'text_or_media' }]);
+      }
+    });
 
     it('with an idempotency key is sent once and has the same answer', async () => {
       const { key, connectionId, to } = await seed();
@@ -235,7 +225,8 @@ describe('media', () => {
       expect(await service.platform.contacts.received(to)).toHaveLength(1);
     });
 
-    it('that is delivered and not stored says so', proves('messages.send.degraded'), async () => {
+    it('that is delivered and not stored says so', async () => {
+      proves('messages.send.degraded');
       const { key, connectionId, to } = await seed();
       faults = [{ type: 'not_persisted' }];
       const answer = await send(key, { connectionId, to, media });
@@ -327,46 +318,45 @@ describe('media', () => {
   describe('from a person', () => {
     const file = { filename: 'photo.jpg', mimetype: 'image/jpeg', data: FILE.toString('base64') };
 
-    it(
-      'is reported with its URL and type, and listed with the same',
-      proves('events.received.media', 'events.received.fires', 'messages.item.mediaUrl'),
-      async () => {
-        const { key, connectionId } = await seed();
-        const from = newPhone();
-        const { messageId } = await service.platform.messages.receiveFile(connectionId, from, {
-          ...file,
-          caption: 'Look',
-        });
-        const [stored] = await list(key);
-        expect(stored).toMatchObject({
+    it('is reported with its URL and type, and listed with the same', async () => {
+      proves('events.received.media', 'events.received.fires', 'messages.item.mediaUrl');
+      const { key, connectionId } = await seed();
+      const from = newPhone();
+      const { messageId } = await service.platform.messages.receiveFile(connectionId, from, {
+        ...file,
+        caption: 'Look',
+      });
+      const [stored] = await list(key);
+      expect(stored).toMatchObject({
+        id: messageId,
+        direction: 'incoming',
+        text: 'Look',
+        mediaType: 'image/jpeg',
+      });
+      const [event] = await told(connectionId);
+      expect(event?.payload).toMatchObject({
+        event: 'message.received',
+        message: {
           id: messageId,
-          direction: 'incoming',
+          from,
           text: 'Look',
-          mediaType: 'image/jpeg',
-        });
-        const [event] = await told(connectionId);
-        expect(event?.payload).toMatchObject({
-          event: 'message.received',
-          message: {
-            id: messageId,
-            from,
-            text: 'Look',
-            media_url: stored?.mediaUrl,
-            media_type: 'image/jpeg',
-          },
-        });
-        expect(await bytesOf(await fetchFile(stored?.mediaUrl ?? null))).toEqual(FILE);
-      },
-    );
+          media_url: stored?.mediaUrl,
+          media_type: 'image/jpeg',
+        },
+      });
+      expect(await bytesOf(await fetchFile(stored?.mediaUrl ?? null))).toEqual(FILE);
+    });
 
-    it('without a caption has no text', proves('events.received.text-null'), async () => {
+    it('without a caption has no text', async () => {
+      proves('events.received.text-null');
       const { key, connectionId } = await seed();
       await service.platform.messages.receiveFile(connectionId, newPhone(), file);
       expect((await list(key))[0]?.text).toBeNull();
       expect((await told(connectionId))[0]?.payload).toMatchObject({ message: { text: null } });
     });
 
-    it('has neither URL nor type for a text', proves('events.received.media-null'), async () => {
+    it('has neither URL nor type for a text', async () => {
+      proves('events.received.media-null');
       const { key, connectionId } = await seed();
       await service.platform.messages.receive(connectionId, { from: newPhone(), text: 'hello' });
       expect((await list(key))[0]).toMatchObject({ mediaUrl: null, mediaType: null });
@@ -398,17 +388,15 @@ describe('media', () => {
       return { ...seeded, url: stored?.mediaUrl ?? '' };
     }
 
-    it(
-      'is outside the API, cannot be guessed and discloses nothing',
-      proves('choice.media-url'),
-      async () => {
-        const { url, connectionId } = await served(media);
-        expect(url).toMatch(new RegExp(`^${service.origin}/media/c[0-9a-z]{24}$`));
-        expect(url).not.toContain(connectionId);
-      },
-    );
+    it('is outside the API, cannot be guessed and discloses nothing', async () => {
+      proves('choice.media-url');
+      const { url, connectionId } = await served(media);
+      expect(url).toMatch(new RegExp(`^${service.origin}/media/c[0-9a-z]{24}$`));
+      expect(url).not.toContain(connectionId);
+    });
 
-    it('is an attachment that no browser executes', proves('choice.media-url'), async () => {
+    it('is an attachment that no browser executes', async () => {
+      proves('choice.media-url');
       const { url } = await served({ filename: 'page.html', mimetype: 'text/html' });
       const { status, headers } = await fetchFile(url);
       expect(status).toBe(200);

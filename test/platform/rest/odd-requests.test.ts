@@ -77,11 +77,13 @@ describe('odd requests', () => {
     '/%',
     '/api/v1%2Fconnections',
     `/api/v1/connections/${'a'.repeat(8_000)}`,
-  ])('GET %s is not found', proves('errors.generic', 'choice.unknown-route'), async (path) => {
+  ])('GET %s is not found', async (path) => {
+    proves('errors.generic', 'choice.unknown-route');
     expect(await answered(`GET ${path}`)).toEqual(NOT_FOUND);
   });
 
-  it('returns JSON and never a 500, whatever the path contains', proves('errors.body.code'), async () => {
+  it('returns JSON and never a 500, whatever the path contains', async () => {
+    proves('errors.body.code');
     const pieces = [
       '/',
       '//',
@@ -122,15 +124,12 @@ describe('odd requests', () => {
     ['OPTIONS', '/api/v1/messages', 'GET, POST', { error: 'method_not_allowed' }],
     ['TRACE', '/api/v1/webhook', 'GET, PUT', { error: 'method_not_allowed' }],
     ['PROPFIND', '/api/v1/webhook/rotate', 'POST', { error: 'method_not_allowed' }],
-  ])(
-    '%s %s is refused, and Allow lists the accepted methods',
-    proves('choice.wrong-method'),
-    async (method, path, allow, body) => {
-      const answer = await send(`${method} ${path}`);
-      expect([answer.status, answer.body]).toEqual([405, body]);
-      expect(answer.head).toContain(`\r\nAllow: ${allow}\r\n`);
-    },
-  );
+  ])('%s %s is refused, and Allow lists the accepted methods', async (method, path, allow, body) => {
+    proves('choice.wrong-method');
+    const answer = await send(`${method} ${path}`);
+    expect([answer.status, answer.body]).toEqual([405, body]);
+    expect(answer.head).toContain(`\r\nAllow: ${allow}\r\n`);
+  });
 
   it('the asterisk form is not an address of the service', async () => {
     expect(await answered('OPTIONS *')).toEqual(NOT_FOUND);
@@ -141,7 +140,8 @@ describe('odd requests', () => {
     expect((await send('FETCH /api/v1/connections')).status).toBe(400);
   });
 
-  it('no variation of a valid key is accepted', proves('auth.key.unknown', 'auth.challenge'), async () => {
+  it('no variation of a valid key is accepted', async () => {
+    proves('auth.key.unknown', 'auth.challenge');
     const { key } = seeded;
     const attempts = [
       'Bearer',
@@ -200,8 +200,8 @@ describe('odd requests', () => {
 
   it.each(['gzip', 'GZIP', 'deflate', 'br', 'identity, gzip'])(
     'decompresses no body: Content-Encoding %s is refused',
-    proves('errors.invalid_request'),
     async (encoding) => {
+      proves('errors.invalid_request');
       const body = gzipSync(JSON.stringify(text('hello')));
       expect(await answered('POST /api/v1/messages', [`Content-Encoding: ${encoding}`], body)).toEqual([
         400,
@@ -233,15 +233,12 @@ describe('odd requests', () => {
     ['a comment', '{/**/}'],
     ['single quotes', "{'url':'https://hooks.example'}"],
     ['two values', '{}{}'],
-  ])(
-    '%s is refused as a body',
-    proves('errors.invalid_request', 'errors.body.field', 'choice.body.no-json'),
-    async (_what, body) => {
-      for (const line of ['PUT /api/v1/webhook', 'POST /api/v1/messages']) {
-        expect(await answered(line, [], body)).toEqual(BAD_BODY);
-      }
-    },
-  );
+  ])('%s is refused as a body', async (_what, body) => {
+    proves('errors.invalid_request', 'errors.body.field', 'choice.body.no-json');
+    for (const line of ['PUT /api/v1/webhook', 'POST /api/v1/messages']) {
+      expect(await answered(line, [], body)).toEqual(BAD_BODY);
+    }
+  });
 
   it('a body of a thousand levels, or of a long text full of brackets, is read', async () => {
     const more = `${'['.repeat(1_000)}${']'.repeat(1_000)}`;
@@ -337,7 +334,8 @@ describe('odd requests', () => {
     expect(statuses).toEqual([400]);
   });
 
-  it('for a rebound name is refused at every address', proves('choice.host.foreign'), async () => {
+  it('for a rebound name is refused at every address', async () => {
+    proves('choice.host.foreign');
     for (const path of ['/api/v1/connections', '/oauth/authorize', '/api/mcp', '/media/x', '/nothing']) {
       for (const host of [
         'evil.example.com',

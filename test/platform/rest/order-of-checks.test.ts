@@ -76,13 +76,15 @@ describe('of two checks that would refuse a call, the earlier one does', () => {
   }
   const send = (connectionId: string, to = '4915700000001') => ({ connectionId, to, text: 'hello' });
 
-  it('route before credential', proves('choice.order'), async () => {
+  it('route before credential', async () => {
+    proves('choice.order');
     expect(await refusedBy('route', 'GET', '/nothing')).toBe('not_found');
     expect(await refusedBy('route', 'PUT', '/account')).toBe('method_not_allowed');
     expect(await refusedBy('credential', 'GET', '/account')).toBe('invalid_key');
   });
 
-  it('credential before address', proves('choice.order'), async () => {
+  it('credential before address', async () => {
+    proves('choice.order');
     const key = await revokedKey(OFF_LIST);
     expect(await refusedBy('credential', 'GET', '/account', { key })).toBe('invalid_key');
     expect(await refusedBy('address', 'GET', '/account', { key: await keyWith(OFF_LIST) })).toBe(
@@ -90,26 +92,25 @@ describe('of two checks that would refuse a call, the earlier one does', () => {
     );
   });
 
-  it('address before scope', proves('choice.order'), async () => {
+  it('address before scope', async () => {
+    proves('choice.order');
     const both = await keyWith({ ...OFF_LIST, scopes: [] });
     expect(await refusedBy('address', 'GET', '/account', { key: both })).toBe('ip_not_allowed');
     const later = await keyWith({ scopes: [] });
     expect(await refusedBy('scope', 'GET', '/account', { key: later })).toBe('insufficient_scope');
   });
 
-  it(
-    'scope before workspace kind',
-    proves('choice.order', 'errors.forbidden_portal_kind', 'choice.order'),
-    async () => {
-      const both = await keyWith({ scopes: ['messaging.read'] }, portal.workspaceId);
-      expect(await refusedBy('scope', 'POST', '/connections', { key: both })).toBe('insufficient_scope');
-      expect(await refusedBy('workspace_kind', 'POST', '/connections', { key: portal.key })).toBe(
-        'forbidden_portal_kind',
-      );
-    },
-  );
+  it('scope before workspace kind', async () => {
+    proves('choice.order', 'errors.forbidden_portal_kind', 'choice.order');
+    const both = await keyWith({ scopes: ['messaging.read'] }, portal.workspaceId);
+    expect(await refusedBy('scope', 'POST', '/connections', { key: both })).toBe('insufficient_scope');
+    expect(await refusedBy('workspace_kind', 'POST', '/connections', { key: portal.key })).toBe(
+      'forbidden_portal_kind',
+    );
+  });
 
-  it('workspace kind before shape', proves('choice.order'), async () => {
+  it('workspace kind before shape', async () => {
+    proves('choice.order');
     const call = { body: { label: 7 } };
     expect(await refusedBy('workspace_kind', 'POST', '/connections', { key: portal.key, ...call })).toBe(
       'forbidden_portal_kind',
@@ -119,42 +120,35 @@ describe('of two checks that would refuse a call, the earlier one does', () => {
     );
   });
 
-  it(
-    'shape before connection',
-    proves('choice.order', 'errors.invalid_phone_number', 'choice.order'),
-    async () => {
-      const { key } = home;
-      const path = '/connections/unknown/pairing-code';
-      expect(await refusedBy('shape', 'POST', path, { key, body: { phoneNumber: '+49151' } })).toBe(
-        'invalid_phone_number',
-      );
-      expect(await refusedBy('connection', 'POST', path, { key, body: { phoneNumber: '49151' } })).toBe(
-        'not_found',
-      );
-    },
-  );
+  it('shape before connection', async () => {
+    proves('choice.order', 'errors.invalid_phone_number', 'choice.order');
+    const { key } = home;
+    const path = '/connections/unknown/pairing-code';
+    expect(await refusedBy('shape', 'POST', path, { key, body: { phoneNumber: '+49151' } })).toBe(
+      'invalid_phone_number',
+    );
+    expect(await refusedBy('connection', 'POST', path, { key, body: { phoneNumber: '49151' } })).toBe(
+      'not_found',
+    );
+  });
 
-  it(
-    'connection before license',
-    proves('choice.order', 'errors.addon_required', 'errors.license_inactive', 'choice.order'),
-    async () => {
-      const lapsed = await add('qr', portal.workspaceId);
-      await lapse(lapsed);
-      const body = send(lapsed);
-      expect(await refusedBy('connection', 'POST', '/messages', { key: home.key, body })).toBe('not_found');
-      expect(await refusedBy('license', 'POST', '/messages', { key: portal.key, body })).toBe(
-        'addon_required',
-      );
-      const own = await add();
-      await lapse(own);
-      expect(await refusedBy('license', 'POST', '/messages', { key: home.key, body: send(own) })).toBe(
-        'license_inactive',
-      );
-    },
-  );
+  it('connection before license', async () => {
+    proves('choice.order', 'errors.addon_required', 'errors.license_inactive', 'choice.order');
+    const lapsed = await add('qr', portal.workspaceId);
+    await lapse(lapsed);
+    const body = send(lapsed);
+    expect(await refusedBy('connection', 'POST', '/messages', { key: home.key, body })).toBe('not_found');
+    expect(await refusedBy('license', 'POST', '/messages', { key: portal.key, body })).toBe('addon_required');
+    const own = await add();
+    await lapse(own);
+    expect(await refusedBy('license', 'POST', '/messages', { key: home.key, body: send(own) })).toBe(
+      'license_inactive',
+    );
+  });
 
   // No endpoint asks for both a license and a provider.
-  it('license before state', proves('choice.order'), async () => {
+  it('license before state', async () => {
+    proves('choice.order');
     const { key } = home;
     const id = await add();
     await disconnect(id);
@@ -163,22 +157,20 @@ describe('of two checks that would refuse a call, the earlier one does', () => {
     expect(await refusedBy('license', 'POST', '/messages', { key, body: send(id) })).toBe('license_inactive');
   });
 
-  it(
-    'provider before state',
-    proves('choice.order', 'errors.not_supported_for_provider', 'errors.already_connected'),
-    async () => {
-      const call = { key: home.key, body: { phoneNumber: '4915112345678' } };
-      const [business, ordinary] = [await add('cloud_api'), await add('qr')];
-      expect(await refusedBy('provider', 'POST', `/connections/${business}/pairing-code`, call)).toBe(
-        'not_supported_for_provider',
-      );
-      expect(await refusedBy('state', 'POST', `/connections/${ordinary}/pairing-code`, call)).toBe(
-        'already_connected',
-      );
-    },
-  );
+  it('provider before state', async () => {
+    proves('choice.order', 'errors.not_supported_for_provider', 'errors.already_connected');
+    const call = { key: home.key, body: { phoneNumber: '4915112345678' } };
+    const [business, ordinary] = [await add('cloud_api'), await add('qr')];
+    expect(await refusedBy('provider', 'POST', `/connections/${business}/pairing-code`, call)).toBe(
+      'not_supported_for_provider',
+    );
+    expect(await refusedBy('state', 'POST', `/connections/${ordinary}/pairing-code`, call)).toBe(
+      'already_connected',
+    );
+  });
 
-  it('state before rate', proves('choice.order', 'errors.rate_limited', 'choice.order'), async () => {
+  it('state before rate', async () => {
+    proves('choice.order', 'errors.rate_limited', 'choice.order');
     const id = await add();
     await disconnect(id);
     const path = `/connections/${id}/pairing-code`;
@@ -190,33 +182,25 @@ describe('of two checks that would refuse a call, the earlier one does', () => {
     expect(await refusedBy('state', 'POST', path, call)).toBe('already_connected');
   });
 
-  it(
-    'rate before network',
-    proves('choice.order', 'errors.pairing_code_unavailable', 'choice.order'),
-    async () => {
-      const id = await add();
-      await disconnect(id);
-      const path = `/connections/${id}/pairing-code`;
-      const call = { key: home.key, body: { phoneNumber: NO_ACCOUNT } };
-      for (let count = 0; count < 5; count += 1) {
-        expect(await refusedBy('network', 'POST', path, call)).toBe('pairing_code_unavailable');
-      }
-      expect(await refusedBy('rate', 'POST', path, call)).toBe('rate_limited');
-    },
-  );
+  it('rate before network', async () => {
+    proves('choice.order', 'errors.pairing_code_unavailable', 'choice.order');
+    const id = await add();
+    await disconnect(id);
+    const path = `/connections/${id}/pairing-code`;
+    const call = { key: home.key, body: { phoneNumber: NO_ACCOUNT } };
+    for (let count = 0; count < 5; count += 1) {
+      expect(await refusedBy('network', 'POST', path, call)).toBe('pairing_code_unavailable');
+    }
+    expect(await refusedBy('rate', 'POST', path, call)).toBe('rate_limited');
+  });
 
-  it(
-    'state before network',
-    proves('choice.order', 'errors.recipient_not_on_whatsapp', 'errors.send_failed', 'choice.order'),
-    async () => {
-      const { key } = home;
-      const id = await add();
-      const body = send(id, NO_ACCOUNT);
-      expect(await refusedBy('network', 'POST', '/messages', { key, body })).toBe(
-        'recipient_not_on_whatsapp',
-      );
-      await disconnect(id);
-      expect(await refusedBy('state', 'POST', '/messages', { key, body })).toBe('send_failed');
-    },
-  );
+  it('state before network', async () => {
+    proves('choice.order', 'errors.recipient_not_on_whatsapp', 'errors.send_failed', 'choice.order');
+    const { key } = home;
+    const id = await add();
+    const body = send(id, NO_ACCOUNT);
+    expect(await refusedBy('network', 'POST', '/messages', { key, body })).toBe('recipient_not_on_whatsapp');
+    await disconnect(id);
+    expect(await refusedBy('state', 'POST', '/messages', { key, body })).toBe('send_failed');
+  });
 });

@@ -34,45 +34,39 @@ describe('latency of a send', () => {
     };
   });
 
-  test(
-    'a different message with its key returns idempotency_key_reuse meanwhile',
-    proves('choice.send-key.other-body'),
-    async () => {
-      const first = send();
-      await clock.timerSet(LATENCY_MS);
-      const other = await send({ text: '9876543210' });
-      expect([other.status, other.body]).toEqual([400, { error: 'idempotency_key_reuse' }]);
-      await clock.advance(LATENCY_MS);
-      expect((await first).status).toBe(200);
-      expect(await service.platform.contacts.received(to)).toMatchObject([{ text }]);
-    },
-  );
+  test('a different message with its key returns idempotency_key_reuse meanwhile', async () => {
+    proves('choice.send-key.other-body');
+    const first = send();
+    await clock.timerSet(LATENCY_MS);
+    const other = await send({ text: '9876543210' });
+    expect([other.status, other.body]).toEqual([400, { error: 'idempotency_key_reuse' }]);
+    await clock.advance(LATENCY_MS);
+    expect((await first).status).toBe(200);
+    expect(await service.platform.contacts.received(to)).toMatchObject([{ text }]);
+  });
 
-  test(
-    'a concurrent retry returns 409 with Retry-After, a later one the answer',
+  test('a concurrent retry returns 409 with Retry-After, a later one the answer', async () => {
     proves(
       'messages.send.in-progress',
       'errors.in_progress',
       'messages.send.latency-qr',
       'service.qr.humanized',
-    ),
-    async () => {
-      let answered = false;
-      const first = send().finally(() => {
-        answered = true;
-      });
-      await clock.timerSet(LATENCY_MS);
-      await clock.advance(LATENCY_MS - 1);
-      const retry = await send();
-      expect([retry.status, retry.body]).toEqual([409, { error: 'in_progress' }]);
-      expect(retry.headers.get('retry-after')).toMatch(/^\d+$/);
-      expect(answered).toBe(false);
-      await clock.advance(1);
-      expect((await first).status).toBe(200);
-      expect((await send()).body).toEqual((await first).body);
-      expect(await service.platform.contacts.received(to)).toHaveLength(1);
-    },
-  );
+    );
+    let answered = false;
+    const first = send().finally(() => {
+      answered = true;
+    });
+    await clock.timerSet(LATENCY_MS);
+    await clock.advance(LATENCY_MS - 1);
+    const retry = await send();
+    expect([retry.status, retry.body]).toEqual([409, { error: 'in_progress' }]);
+    expect(retry.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(answered).toBe(false);
+    await clock.advance(1);
+    expect((await first).status).toBe(200);
+    expect((await send()).body).toEqual((await first).body);
+    expect(await service.platform.contacts.received(to)).toHaveLength(1);
+  });
 
   test('a send continues when virtual time is advanced past its end, and not before', async () => {
     const first = send();
@@ -122,15 +116,15 @@ describe('latency of a send', () => {
     ['cloud_api', 2, 0.999, 500, 1_500],
   ] as const)(
     'depends on provider and length: %s, %d characters, draw %d: %d to %d ms',
-    proves(
-      'messages.send.latency-qr',
-      'messages.send.latency-long',
-      'messages.send.latency-cloud-api',
-      'service.qr.humanized',
-      'service.cloud-api.latency',
-      'limits.send-humanization',
-    ),
     (provider, characters, draw, least, most) => {
+      proves(
+        'messages.send.latency-qr',
+        'messages.send.latency-long',
+        'messages.send.latency-cloud-api',
+        'service.qr.humanized',
+        'service.cloud-api.latency',
+        'limits.send-humanization',
+      );
       const ms = sendLatencyMs(provider, 'x'.repeat(characters), draw);
       expect(ms).toBeGreaterThanOrEqual(least);
       expect(ms).toBeLessThanOrEqual(most);

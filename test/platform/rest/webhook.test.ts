@@ -18,7 +18,8 @@ describe('webhook endpoints', () => {
 
   const url = 'https://hooks.example.com/messaging';
 
-  test('has no URL and no secret before the first PUT', proves('choice.webhook.before-put'), async () => {
+  test('has no URL and no secret before the first PUT', async () => {
+    proves('choice.webhook.before-put');
     const { key } = await seedWorkspace(service);
     const answer = await service.call('GET', '/webhook', { key });
     expect([answer.status, readExactly(webhookAnswer, answer.body)]).toEqual([
@@ -29,8 +30,7 @@ describe('webhook endpoints', () => {
     expect([rotation.status, rotation.body]).toEqual([400, { error: 'invalid_webhook' }]);
   });
 
-  test(
-    'PUT issues the secret, GET never shows it, rotation replaces it',
+  test('PUT issues the secret, GET never shows it, rotation replaces it', async () => {
     proves(
       'webhook.put.issues',
       'webhook.put.answer',
@@ -44,26 +44,25 @@ describe('webhook endpoints', () => {
       'webhook.config.secretSet',
       'webhook.config.no-delete',
       'choice.webhook.same-url',
-    ),
-    async () => {
-      const { key } = await seedWorkspace(service);
-      const put = await service.call('PUT', '/webhook', { key, body: { url } });
-      const { secret } = readExactly(putWebhookAnswer, put.body);
-      expect([put.status, put.body]).toEqual([200, { url, events: EVENTS, secret }]);
-      const get = await service.call('GET', '/webhook', { key });
-      expect(readExactly(webhookAnswer, get.body)).toEqual({ url, events: EVENTS, secretSet: true });
-      const rotation = await service.call('POST', '/webhook/rotate', { key });
-      const rotated = readExactly(rotateWebhookAnswer, rotation.body);
-      expect(rotation.body).toEqual({ secret: expect.any(String) });
-      expect(rotated.secret).not.toBe(secret);
-      const again = await service.call('PUT', '/webhook', { key, body: { url } });
-      expect(readExactly(putWebhookAnswer, again.body).secret).not.toBe(rotated.secret);
-      const deletion = await service.call('DELETE', '/webhook', { key });
-      expect([deletion.status, deletion.body]).toEqual([405, { error: 'method_not_allowed' }]);
-    },
-  );
+    );
+    const { key } = await seedWorkspace(service);
+    const put = await service.call('PUT', '/webhook', { key, body: { url } });
+    const { secret } = readExactly(putWebhookAnswer, put.body);
+    expect([put.status, put.body]).toEqual([200, { url, events: EVENTS, secret }]);
+    const get = await service.call('GET', '/webhook', { key });
+    expect(readExactly(webhookAnswer, get.body)).toEqual({ url, events: EVENTS, secretSet: true });
+    const rotation = await service.call('POST', '/webhook/rotate', { key });
+    const rotated = readExactly(rotateWebhookAnswer, rotation.body);
+    expect(rotation.body).toEqual({ secret: expect.any(String) });
+    expect(rotated.secret).not.toBe(secret);
+    const again = await service.call('PUT', '/webhook', { key, body: { url } });
+    expect(readExactly(putWebhookAnswer, again.body).secret).not.toBe(rotated.secret);
+    const deletion = await service.call('DELETE', '/webhook', { key });
+    expect([deletion.status, deletion.body]).toEqual([405, { error: 'method_not_allowed' }]);
+  });
 
-  test('belongs to the workspace, whichever key is used', proves('webhook.config.one'), async () => {
+  test('belongs to the workspace, whichever key is used', async () => {
+    proves('webhook.config.one');
     const { key, workspaceId } = await seedWorkspace(service);
     await service.call('PUT', '/webhook', { key, body: { url } });
     const other = await service.platform.apiKeys.create(workspaceId, { connectionIds: [] });

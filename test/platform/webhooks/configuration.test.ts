@@ -48,28 +48,22 @@ describe('the webhook configuration', () => {
     expect(fixture.configuration.get(WORKSPACE)).toEqual({ url: HOOK, events: EVENTS, secretSet: true });
   });
 
-  it(
-    'issues a new secret with every PUT, also for the same URL',
-    proves('choice.webhook.same-url'),
-    async () => {
-      const secrets = new Set<string>();
-      for (let round = 0; round < 5; round += 1) {
-        secrets.add((await fixture.configuration.put(WORKSPACE, HOOK)).secret);
-      }
-      expect(secrets.size).toBe(5);
-    },
-  );
+  it('issues a new secret with every PUT, also for the same URL', async () => {
+    proves('choice.webhook.same-url');
+    const secrets = new Set<string>();
+    for (let round = 0; round < 5; round += 1) {
+      secrets.add((await fixture.configuration.put(WORKSPACE, HOOK)).secret);
+    }
+    expect(secrets.size).toBe(5);
+  });
 
-  it(
-    'replaces the secret at once when it is rotated, and keeps the URL',
-    proves('webhook.rotate.at-once'),
-    async () => {
-      const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
-      const rotated = await fixture.configuration.rotate(WORKSPACE);
-      expect(rotated.secret).not.toBe(secret);
-      expect(fixture.configuration.destination(WORKSPACE)).toEqual({ url: HOOK, secret: rotated.secret });
-    },
-  );
+  it('replaces the secret at once when it is rotated, and keeps the URL', async () => {
+    proves('webhook.rotate.at-once');
+    const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
+    const rotated = await fixture.configuration.rotate(WORKSPACE);
+    expect(rotated.secret).not.toBe(secret);
+    expect(fixture.configuration.destination(WORKSPACE)).toEqual({ url: HOOK, secret: rotated.secret });
+  });
 
   it('has nothing to rotate before a URL is set', async () => {
     await expect(fixture.configuration.rotate(WORKSPACE)).rejects.toMatchObject({ code: 'invalid_webhook' });
@@ -159,7 +153,8 @@ describe('the webhook configuration', () => {
     },
   );
 
-  it('accepts a name that does not resolve', proves('choice.webhook.unresolved'), async () => {
+  it('accepts a name that does not resolve', async () => {
+    proves('choice.webhook.unresolved');
     expect((await fixture.configuration.put(WORKSPACE, HOOK)).url).toBe(HOOK);
   });
 
@@ -186,7 +181,8 @@ describe('the webhook configuration', () => {
     ['loopback of IPv6', ['::1']],
     ['a mapped private address', ['::ffff:192.168.0.1']],
     ['one private address among public ones', ['93.184.216.34', '169.254.169.254']],
-  ])('refuses a name that resolves to %s', proves('choice.webhook.unresolved'), async (_what, addresses) => {
+  ])('refuses a name that resolves to %s', async (_what, addresses) => {
+    proves('choice.webhook.unresolved');
     await expect(resolving(...addresses).put(WORKSPACE, HOOK)).rejects.toMatchObject({
       code: 'invalid_webhook',
     });

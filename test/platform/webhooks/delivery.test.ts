@@ -14,31 +14,29 @@ shareDatabase();
 describe('delivery', () => {
   const hook = useHook();
 
-  it(
-    'posts the payload, signed over its raw bytes, to the path of the webhook',
+  it('posts the payload, signed over its raw bytes, to the path of the webhook', async () => {
     proves(
       'delivery.signature',
       'delivery.timestamp-header',
       'delivery.signature-header',
       'events.post',
       'wire.names',
-    ),
-    async () => {
-      const event = receivedEvent('cmessage1', 'grüße 🙂');
-      await hook.fixture.emit(event);
-      const [request] = await hook.receiver.received(1);
-      await hook.fixture.delivery.settle();
+    );
+    const event = receivedEvent('cmessage1', 'grüße 🙂');
+    await hook.fixture.emit(event);
+    const [request] = await hook.receiver.received(1);
+    await hook.fixture.delivery.settle();
 
-      expect(request).toMatchObject({ method: 'POST', path: '/webhooks/messaging?tag=1', complete: true });
-      expect(request?.body.toString()).toBe(JSON.stringify(event.payload));
-      expect(request?.headers['host']).toEqual([HOST]);
-      expect(request?.headers['content-type']).toEqual(['application/json']);
-      expect(request?.headers['x-service-timestamp']).toEqual([String(start)]);
-      expect(isSignedWith(hook.secret, request)).toBe(true);
-    },
-  );
+    expect(request).toMatchObject({ method: 'POST', path: '/webhooks/messaging?tag=1', complete: true });
+    expect(request?.body.toString()).toBe(JSON.stringify(event.payload));
+    expect(request?.headers['host']).toEqual([HOST]);
+    expect(request?.headers['content-type']).toEqual(['application/json']);
+    expect(request?.headers['x-service-timestamp']).toEqual([String(start)]);
+    expect(isSignedWith(hook.secret, request)).toBe(true);
+  });
 
-  it.each([200, 201, 202, 204, 299])('treats %i as a success', proves('delivery.success'), async (status) => {
+  it.each([200, 201, 202, 204, 299])('treats %i as a success', async (status) => {
+    proves('delivery.success');
     hook.receiver.script({ status });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.delivery.settle();
@@ -47,88 +45,79 @@ describe('delivery', () => {
     expect(hook.receiver.requests).toHaveLength(1);
   });
 
-  it(
-    'makes three attempts, 500 ms and 1 s after the end of the previous one, with the same bytes and signature',
+  it('makes three attempts, 500 ms and 1 s after the end of the previous one, with the same bytes and signature', async () => {
     proves(
       'delivery.attempts',
       'delivery.identical',
       'delivery.dropped',
       'delivery.failure',
       'limits.webhook-retries',
-    ),
-    async () => {
-      hook.receiver.otherwise({ status: 503 });
-      await hook.fixture.emit(receivedEvent('cmessage1'));
-      await hook.fixture.clock.timerSet(500);
-      await hook.fixture.clock.advance(499);
-      expect(hook.receiver.requests).toHaveLength(1);
-      await hook.fixture.clock.advance(1);
-      await hook.receiver.received(2);
-      await hook.fixture.clock.timerSet(1_000);
-      await hook.fixture.clock.advance(999);
-      expect(hook.receiver.requests).toHaveLength(2);
-      await hook.fixture.clock.advance(1);
-      await hook.receiver.received(3);
-      await hook.fixture.delivery.settle();
+    );
+    hook.receiver.otherwise({ status: 503 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.clock.timerSet(500);
+    await hook.fixture.clock.advance(499);
+    expect(hook.receiver.requests).toHaveLength(1);
+    await hook.fixture.clock.advance(1);
+    await hook.receiver.received(2);
+    await hook.fixture.clock.timerSet(1_000);
+    await hook.fixture.clock.advance(999);
+    expect(hook.receiver.requests).toHaveLength(2);
+    await hook.fixture.clock.advance(1);
+    await hook.receiver.received(3);
+    await hook.fixture.delivery.settle();
 
-      const [first, second, third] = hook.receiver.requests;
-      expect(second).toEqual(first);
-      expect(third).toEqual(first);
-      const [delivery] = await hook.fixture.delivery.list({ limit: 10 });
-      expect(delivery?.outcome).toBe('dropped');
-      expect(delivery?.attempts).toEqual([
-        { at: start, ms: 0, status: 503 },
-        { at: start + 500, ms: 0, status: 503 },
-        { at: start + 1_500, ms: 0, status: 503 },
-      ]);
-      await hook.fixture.clock.advance(3_600_000);
-      expect(hook.receiver.requests).toHaveLength(3);
-    },
-  );
+    const [first, second, third] = hook.receiver.requests;
+    expect(second).toEqual(first);
+    expect(third).toEqual(first);
+    const [delivery] = await hook.fixture.delivery.list({ limit: 10 });
+    expect(delivery?.outcome).toBe('dropped');
+    expect(delivery?.attempts).toEqual([
+      { at: start, ms: 0, status: 503 },
+      { at: start + 500, ms: 0, status: 503 },
+      { at: start + 1_500, ms: 0, status: 503 },
+    ]);
+    await hook.fixture.clock.advance(3_600_000);
+    expect(hook.receiver.requests).toHaveLength(3);
+  });
 
-  it(
-    'counts the wait from the end of an attempt, not from its start',
-    proves('choice.attempts.from-end'),
-    async () => {
-      const answer = Promise.withResolvers<void>();
-      hook.receiver.script({ after: answer.promise, thenStatus: 500 });
-      await hook.fixture.emit(receivedEvent('cmessage1'));
-      await hook.receiver.received(1);
-      await hook.fixture.clock.advance(4_000);
-      answer.resolve();
-      await hook.fixture.clock.timerSet(500);
-      await hook.fixture.clock.advance(499);
-      expect(hook.receiver.requests).toHaveLength(1);
-      await hook.fixture.clock.advance(1);
-      await hook.fixture.delivery.settle();
-      expect((await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([
-        { at: start, ms: 4_000, status: 500 },
-        { at: start + 4_500, ms: 0, status: 200 },
-      ]);
-    },
-  );
+  it('counts the wait from the end of an attempt, not from its start', async () => {
+    proves('choice.attempts.from-end');
+    const answer = Promise.withResolvers<void>();
+    hook.receiver.script({ after: answer.promise, thenStatus: 500 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.receiver.received(1);
+    await hook.fixture.clock.advance(4_000);
+    answer.resolve();
+    await hook.fixture.clock.timerSet(500);
+    await hook.fixture.clock.advance(499);
+    expect(hook.receiver.requests).toHaveLength(1);
+    await hook.fixture.clock.advance(1);
+    await hook.fixture.delivery.settle();
+    expect((await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts).toEqual([
+      { at: start, ms: 4_000, status: 500 },
+      { at: start + 4_500, ms: 0, status: 200 },
+    ]);
+  });
 
-  it(
-    'aborts an attempt after 10 s without an answer',
-    proves('delivery.timeout', 'limits.webhook-retries'),
-    async () => {
-      hook.receiver.script({ hang: true });
-      await hook.fixture.emit(receivedEvent('cmessage1'));
-      await hook.receiver.received(1);
-      await hook.fixture.clock.advance(9_999);
-      const [begun] = await hook.fixture.delivery.list({ limit: 1 });
-      expect(begun).toMatchObject({ attempts: [], url: HOOK });
-      expect(await hook.fixture.delivery.find(begun?.id ?? 0)).toEqual(begun);
-      await hook.fixture.clock.advance(1);
-      await hook.fixture.pass(500);
-      await hook.fixture.delivery.settle();
-      const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
-      expect(delivery?.attempts).toEqual([
-        { at: start, ms: 10_000, error: 'timeout' },
-        { at: start + 10_500, ms: 0, status: 200 },
-      ]);
-    },
-  );
+  it('aborts an attempt after 10 s without an answer', async () => {
+    proves('delivery.timeout', 'limits.webhook-retries');
+    hook.receiver.script({ hang: true });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.receiver.received(1);
+    await hook.fixture.clock.advance(9_999);
+    const [begun] = await hook.fixture.delivery.list({ limit: 1 });
+    expect(begun).toMatchObject({ attempts: [], url: HOOK });
+    expect(await hook.fixture.delivery.find(begun?.id ?? 0)).toEqual(begun);
+    await hook.fixture.clock.advance(1);
+    await hook.fixture.pass(500);
+    await hook.fixture.delivery.settle();
+    const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
+    expect(delivery?.attempts).toEqual([
+      { at: start, ms: 10_000, error: 'timeout' },
+      { at: start + 10_500, ms: 0, status: 200 },
+    ]);
+  });
 
   it('includes the answer in the 10 s: one that never ends is a failure', async () => {
     hook.receiver.script({ endless: true });
@@ -144,8 +133,8 @@ describe('delivery', () => {
 
   it.each([301, 302, 303, 307, 308])(
     'treats a redirect with %i as a failure and does not follow it',
-    proves('delivery.redirect', 'delivery.failure'),
     async (status) => {
+      proves('delivery.redirect', 'delivery.failure');
       const elsewhere = await startReceiver();
       hook.receiver.script({ status, headers: { Location: `${elsewhere.origin}/elsewhere` } });
       await hook.fixture.emit(receivedEvent('cmessage1'));
@@ -163,7 +152,8 @@ describe('delivery', () => {
     },
   );
 
-  it('goes only to the webhook of its own account', proves('events.post', 'webhook.config.one'), async () => {
+  it('goes only to the webhook of its own account', async () => {
+    proves('events.post', 'webhook.config.one');
     const other = await startReceiver();
     hook.fixture.tunnels.set('other.example.com', other.origin);
     await hook.fixture.configuration.put('cworkspace000000000000002', 'https://other.example.com/');
@@ -189,7 +179,8 @@ describe('delivery', () => {
     });
   });
 
-  it('drops an event after its connection was refused three times', proves('delivery.dropped'), async () => {
+  it('drops an event after its connection was refused three times', async () => {
+    proves('delivery.dropped');
     await hook.receiver.close();
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.pass(500);
@@ -213,65 +204,56 @@ describe('delivery', () => {
     expect(hook.receiver.connections).toBe(1);
   });
 
-  it(
-    'signs with the secret that is valid at the first attempt',
-    proves('webhook.rotate.at-once'),
-    async () => {
-      const rotated = await hook.fixture.configuration.rotate(WORKSPACE);
-      const event = receivedEvent('cmessage1');
-      await hook.fixture.emit(event);
-      const [request] = await hook.receiver.received(1);
-      await hook.fixture.delivery.settle();
-      expect(isSignedWith(rotated.secret, request)).toBe(true);
-      expect(rotated.secret).not.toBe(hook.secret);
-    },
-  );
+  it('signs with the secret that is valid at the first attempt', async () => {
+    proves('webhook.rotate.at-once');
+    const rotated = await hook.fixture.configuration.rotate(WORKSPACE);
+    const event = receivedEvent('cmessage1');
+    await hook.fixture.emit(event);
+    const [request] = await hook.receiver.received(1);
+    await hook.fixture.delivery.settle();
+    expect(isSignedWith(rotated.secret, request)).toBe(true);
+    expect(rotated.secret).not.toBe(hook.secret);
+  });
 
-  it(
-    'uses a changed URL from the next event on',
-    proves('webhook.config.moves', 'webhook.config.one'),
-    async () => {
-      const moved = await startReceiver();
-      hook.fixture.tunnels.set('moved.example.com', moved.origin);
-      await hook.fixture.configuration.put(WORKSPACE, 'https://moved.example.com/');
-      await hook.fixture.emit(receivedEvent('cmessage1'));
-      await hook.fixture.delivery.settle();
-      expect(hook.receiver.requests).toHaveLength(0);
-      expect(moved.requests).toHaveLength(1);
-      await moved.close();
-    },
-  );
+  it('uses a changed URL from the next event on', async () => {
+    proves('webhook.config.moves', 'webhook.config.one');
+    const moved = await startReceiver();
+    hook.fixture.tunnels.set('moved.example.com', moved.origin);
+    await hook.fixture.configuration.put(WORKSPACE, 'https://moved.example.com/');
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.delivery.settle();
+    expect(hook.receiver.requests).toHaveLength(0);
+    expect(moved.requests).toHaveLength(1);
+    await moved.close();
+  });
 
-  it(
-    'retries an event with its first signature and URL, even if the webhook has changed',
-    proves('webhook.rotate.at-once', 'webhook.config.moves', 'delivery.identical'),
-    async () => {
-      const moved = await startReceiver();
-      hook.fixture.tunnels.set('moved.example.com', moved.origin);
-      hook.receiver.script({ status: 500 }, { status: 500 });
-      await hook.fixture.emit(receivedEvent('cmessage1'));
-      await hook.fixture.clock.timerSet(500);
-      const rotated = await hook.fixture.configuration.rotate(WORKSPACE);
-      await hook.fixture.clock.advance(500);
-      await hook.fixture.clock.timerSet(1_000);
-      const put = await hook.fixture.configuration.put(WORKSPACE, 'https://moved.example.com/');
-      await hook.fixture.emit(receivedEvent('cmessage2'));
-      await hook.fixture.clock.advance(1_000);
-      await hook.fixture.delivery.settle();
+  it('retries an event with its first signature and URL, even if the webhook has changed', async () => {
+    proves('webhook.rotate.at-once', 'webhook.config.moves', 'delivery.identical');
+    const moved = await startReceiver();
+    hook.fixture.tunnels.set('moved.example.com', moved.origin);
+    hook.receiver.script({ status: 500 }, { status: 500 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await hook.fixture.clock.timerSet(500);
+    const rotated = await hook.fixture.configuration.rotate(WORKSPACE);
+    await hook.fixture.clock.advance(500);
+    await hook.fixture.clock.timerSet(1_000);
+    const put = await hook.fixture.configuration.put(WORKSPACE, 'https://moved.example.com/');
+    await hook.fixture.emit(receivedEvent('cmessage2'));
+    await hook.fixture.clock.advance(1_000);
+    await hook.fixture.delivery.settle();
 
-      const [first, second, third] = hook.receiver.requests;
-      expect(second).toEqual(first);
-      expect(third).toEqual(first);
-      expect(hook.receiver.requests).toHaveLength(3);
-      expect(isSignedWith(hook.secret, first)).toBe(true);
-      expect(moved.requests).toHaveLength(1);
-      expect([rotated.secret, put.secret].map((secret) => isSignedWith(secret, moved.requests[0]))).toEqual([
-        false,
-        true,
-      ]);
-      await moved.close();
-    },
-  );
+    const [first, second, third] = hook.receiver.requests;
+    expect(second).toEqual(first);
+    expect(third).toEqual(first);
+    expect(hook.receiver.requests).toHaveLength(3);
+    expect(isSignedWith(hook.secret, first)).toBe(true);
+    expect(moved.requests).toHaveLength(1);
+    expect([rotated.secret, put.secret].map((secret) => isSignedWith(secret, moved.requests[0]))).toEqual([
+      false,
+      true,
+    ]);
+    await moved.close();
+  });
 
   it('opens no connection to the previous target of a tunnel', async () => {
     await hook.fixture.emit(receivedEvent('cmessage1'));

@@ -73,18 +73,15 @@ const isInvalid = { status: 400, body: { error: 'invalid_webhook' } };
 describe('PUT /webhook', () => {
   afterEach(() => expect(connections).toBe(0));
 
-  it(
-    'refuses every private or unusual form of an address without resolving it',
-    proves('webhook.url.https', 'webhook.url.localhost', 'webhook.url.private', 'errors.invalid_webhook'),
-    async () => {
-      expect(vectors.refused.length).toBeGreaterThanOrEqual(150);
-      for (const { form, url } of vectors.refused) {
-        const { status, body } = await put(url);
-        expect({ status, body, connections }, `${form}: ${url}`).toEqual({ ...isInvalid, connections: 0 });
-      }
-      expect(asked).toEqual([]);
-    },
-  );
+  it('refuses every private or unusual form of an address without resolving it', async () => {
+    proves('webhook.url.https', 'webhook.url.localhost', 'webhook.url.private', 'errors.invalid_webhook');
+    expect(vectors.refused.length).toBeGreaterThanOrEqual(150);
+    for (const { form, url } of vectors.refused) {
+      const { status, body } = await put(url);
+      expect({ status, body, connections }, `${form}: ${url}`).toEqual({ ...isInvalid, connections: 0 });
+    }
+    expect(asked).toEqual([]);
+  });
 
   it('refuses a name that resolves to a private address, also among others', async () => {
     for (const { what, addresses: found } of vectors.refused_when_it_leads_to) {

@@ -49,23 +49,23 @@ describe('outages', () => {
     ['zombie', 20, 'HEAL_GIVEUP'],
   ] as const)(
     '%s is shown as connected until it is detected, then reported once and counted',
-    proves(
-      'state.outage.session-lost',
-      'state.outage.phone-off',
-      'state.outage.session-ageing',
-      'state.outage.opened-elsewhere',
-      'state.outage.needs-reconnect',
-      'state.outage.reported-once',
-      'state.outage.counted',
-      'state.needs-reconnect',
-      'account.connections.needsReconnect',
-      'account.connections.connected',
-      'events.disconnected.reason',
-      'choice.outage.hidden',
-      'state.outage.detected',
-      'limits.disconnect-detection',
-    ),
     async (cause, minutes, reason) => {
+      proves(
+        'state.outage.session-lost',
+        'state.outage.phone-off',
+        'state.outage.session-ageing',
+        'state.outage.opened-elsewhere',
+        'state.outage.needs-reconnect',
+        'state.outage.reported-once',
+        'state.outage.counted',
+        'state.needs-reconnect',
+        'account.connections.needsReconnect',
+        'account.connections.connected',
+        'events.disconnected.reason',
+        'choice.outage.hidden',
+        'state.outage.detected',
+        'limits.disconnect-detection',
+      );
       const { key, connectionId } = await seedWorkspace(service);
       expect(await breaks(connectionId, cause)).toBe(true);
       expect(await shown(key)).toMatchObject({
@@ -87,8 +87,8 @@ describe('outages', () => {
 
   test.each(['session_ageing', 'zombie'] as const)(
     '%s is not reported before the heal is given up',
-    proves('state.outage.heal-first', 'limits.disconnect-detection'),
     async (cause) => {
+      proves('state.outage.heal-first', 'limits.disconnect-detection');
       const { key, connectionId } = await seedWorkspace(service);
       await breaks(connectionId, cause);
       await advance(15 * MINUTE - 1);
@@ -97,8 +97,7 @@ describe('outages', () => {
     },
   );
 
-  test(
-    'both events have exactly the documented keys',
+  test('both events have exactly the documented keys', async () => {
     proves(
       'events.disconnected.exact',
       'events.disconnected.status',
@@ -112,75 +111,67 @@ describe('outages', () => {
       'events.disconnected.license_status',
       'events.disconnected.license_expires',
       'choice.payload.exact',
-    ),
-    async () => {
-      const { connectionId } = await seedWorkspace(service, { phoneNumber: '4915112345671' });
-      const expires = service.platform.time.now() + 7 * DAY;
-      await breaks(connectionId, 'session_lost');
-      const { fired } = await advance(5 * MINUTE);
-      const found = fired.find(({ what }) => what === 'outage.found')?.at;
-      await recovers(connectionId);
-      const [broken, mended] = await toldOf(connectionId);
-      const connection = {
-        id: connectionId,
-        phone_number: '4915112345671',
-        label: 'Front desk',
-        license_status: 'trial',
-        license_expires: new Date(expires).toISOString(),
-      };
-      expect(readExactly(connectionDisconnectedEvent, broken?.payload)).toEqual({
-        event: 'connection.disconnected',
-        connection_id: connectionId,
-        connection: { ...connection, status: 'disconnected', needs_reconnect: true, reason: 'AUTH_LOST' },
-        timestamp: found,
-      });
-      expect(readExactly(connectionConnectedEvent, mended?.payload)).toEqual({
-        event: 'connection.connected',
-        connection_id: connectionId,
-        connection: { ...connection, status: 'connected', needs_reconnect: false, reason: null },
-        timestamp: service.platform.time.now(),
-      });
-    },
-  );
+    );
+    const { connectionId } = await seedWorkspace(service, { phoneNumber: '4915112345671' });
+    const expires = service.platform.time.now() + 7 * DAY;
+    await breaks(connectionId, 'session_lost');
+    const { fired } = await advance(5 * MINUTE);
+    const found = fired.find(({ what }) => what === 'outage.found')?.at;
+    await recovers(connectionId);
+    const [broken, mended] = await toldOf(connectionId);
+    const connection = {
+      id: connectionId,
+      phone_number: '4915112345671',
+      label: 'Front desk',
+      license_status: 'trial',
+      license_expires: new Date(expires).toISOString(),
+    };
+    expect(readExactly(connectionDisconnectedEvent, broken?.payload)).toEqual({
+      event: 'connection.disconnected',
+      connection_id: connectionId,
+      connection: { ...connection, status: 'disconnected', needs_reconnect: true, reason: 'AUTH_LOST' },
+      timestamp: found,
+    });
+    expect(readExactly(connectionConnectedEvent, mended?.payload)).toEqual({
+      event: 'connection.connected',
+      connection_id: connectionId,
+      connection: { ...connection, status: 'connected', needs_reconnect: false, reason: null },
+      timestamp: service.platform.time.now(),
+    });
+  });
 
-  test(
-    'a recovery after the detection is reported once, and so is the next outage',
+  test('a recovery after the detection is reported once, and so is the next outage', async () => {
     proves(
       'events.disconnected.fires',
       'events.connected.fires',
       'state.recovered.connected',
       'state.recovered.reported-once',
-    ),
-    async () => {
-      const { key, connectionId } = await seedWorkspace(service);
-      for (let round = 0; round < 2; round += 1) {
-        await breaks(connectionId, 'session_lost');
-        await advance(5 * MINUTE);
-        expect(await recovers(connectionId)).toBe(true);
-        expect(await shown(key)).toMatchObject({
-          status: 'open',
-          account: { connections: { connected: 1, needsReconnect: 0 } },
-        });
-        await advance(60 * MINUTE);
-      }
-      expect(await kindsOf(connectionId)).toEqual(['disconnected', 'connected', 'disconnected', 'connected']);
-    },
-  );
-
-  test(
-    'a recovery before the detection is not reported',
-    proves('events.connected.fires', 'choice.outage.unfound'),
-    async () => {
-      const { connectionId } = await seedWorkspace(service);
-      for (const cause of ['session_lost', 'zombie'] as const) {
-        await breaks(connectionId, cause);
-        await advance(10_000);
-        await recovers(connectionId);
-      }
+    );
+    const { key, connectionId } = await seedWorkspace(service);
+    for (let round = 0; round < 2; round += 1) {
+      await breaks(connectionId, 'session_lost');
+      await advance(5 * MINUTE);
+      expect(await recovers(connectionId)).toBe(true);
+      expect(await shown(key)).toMatchObject({
+        status: 'open',
+        account: { connections: { connected: 1, needsReconnect: 0 } },
+      });
       await advance(60 * MINUTE);
-      expect(await toldOf(connectionId)).toEqual([]);
-    },
-  );
+    }
+    expect(await kindsOf(connectionId)).toEqual(['disconnected', 'connected', 'disconnected', 'connected']);
+  });
+
+  test('a recovery before the detection is not reported', async () => {
+    proves('events.connected.fires', 'choice.outage.unfound');
+    const { connectionId } = await seedWorkspace(service);
+    for (const cause of ['session_lost', 'zombie'] as const) {
+      await breaks(connectionId, cause);
+      await advance(10_000);
+      await recovers(connectionId);
+    }
+    await advance(60 * MINUTE);
+    expect(await toldOf(connectionId)).toEqual([]);
+  });
 
   test('the timer of a past outage does not detect the next one', async () => {
     const { key, connectionId } = await seedWorkspace(service);
@@ -194,7 +185,8 @@ describe('outages', () => {
     expect(await kindsOf(connectionId)).toEqual(['disconnected']);
   });
 
-  test('a heal sends no event, and the session works again', proves('choice.outage.unfound'), async () => {
+  test('a heal sends no event, and the session works again', async () => {
+    proves('choice.outage.unfound');
     const { key, connectionId } = await seedWorkspace(service);
     for (const cause of ['session_lost', 'zombie', 'phone_off'] as const) {
       await breaks(connectionId, cause, true);
@@ -261,46 +253,41 @@ describe('outages', () => {
     expect(await kindsOf(connectionId)).toEqual(['disconnected', 'connected']);
   });
 
-  test(
-    'a cloud_api connection has neither outages nor a phone, and sends no events',
-    proves('state.outage.qr-alone', 'service.cloud-api.silent', 'events.qr-only'),
-    async () => {
-      const { workspaceId } = await seedWorkspace(service);
-      const { id } = await service.platform.connections.createPaired(workspaceId, {
-        provider: 'cloud_api',
-        phoneNumber: '4915112345672',
-      });
-      const refusal = { code: 'not_supported_for_provider' };
-      await expect(breaks(id, 'session_lost')).rejects.toMatchObject(refusal);
-      await expect(recovers(id)).rejects.toMatchObject(refusal);
-      await expect(service.platform.outages.setPhone(id, { on: false })).rejects.toMatchObject(refusal);
-      await service.platform.messages.receive(id, { from: person, text: 'hello' });
-      await advance(60 * MINUTE);
-      expect(await toldOf(id)).toEqual([]);
-    },
-  );
+  test('a cloud_api connection has neither outages nor a phone, and sends no events', async () => {
+    proves('state.outage.qr-alone', 'service.cloud-api.silent', 'events.qr-only');
+    const { workspaceId } = await seedWorkspace(service);
+    const { id } = await service.platform.connections.createPaired(workspaceId, {
+      provider: 'cloud_api',
+      phoneNumber: '4915112345672',
+    });
+    const refusal = { code: 'not_supported_for_provider' };
+    await expect(breaks(id, 'session_lost')).rejects.toMatchObject(refusal);
+    await expect(recovers(id)).rejects.toMatchObject(refusal);
+    await expect(service.platform.outages.setPhone(id, { on: false })).rejects.toMatchObject(refusal);
+    await service.platform.messages.receive(id, { from: person, text: 'hello' });
+    await advance(60 * MINUTE);
+    expect(await toldOf(id)).toEqual([]);
+  });
 
   describe('while the license is expired', () => {
     const expire = (id: string) => service.platform.licenses.set(id, { status: 'expired' });
     const renew = (id: string) => service.platform.licenses.set(id, { status: 'active' });
 
-    test(
-      'an outage is never reported, and neither is its end',
-      proves('delivery.unlicensed', 'events.connected.fires', 'choice.outage.unlicensed'),
-      async () => {
-        const { connectionId } = await seedWorkspace(service);
-        await expire(connectionId);
-        await breaks(connectionId, 'session_lost');
-        await advance(5 * MINUTE);
-        await renew(connectionId);
-        await advance(DAY);
-        expect(await toldOf(connectionId)).toEqual([]);
-        await recovers(connectionId);
-        expect(await toldOf(connectionId)).toEqual([]);
-      },
-    );
+    test('an outage is never reported, and neither is its end', async () => {
+      proves('delivery.unlicensed', 'events.connected.fires', 'choice.outage.unlicensed');
+      const { connectionId } = await seedWorkspace(service);
+      await expire(connectionId);
+      await breaks(connectionId, 'session_lost');
+      await advance(5 * MINUTE);
+      await renew(connectionId);
+      await advance(DAY);
+      expect(await toldOf(connectionId)).toEqual([]);
+      await recovers(connectionId);
+      expect(await toldOf(connectionId)).toEqual([]);
+    });
 
-    test('a recovery is never reported', proves('delivery.unlicensed'), async () => {
+    test('a recovery is never reported', async () => {
+      proves('delivery.unlicensed');
       const { key, connectionId } = await seedWorkspace(service);
       await breaks(connectionId, 'session_lost');
       await advance(5 * MINUTE);
