@@ -20,6 +20,8 @@ CREATE TABLE "connector"."connections" (
 	"connection_id" text PRIMARY KEY NOT NULL,
 	"account_id" text NOT NULL,
 	"listed_at" bigint,
+	"history_until" bigint,
+	"history_from" bigint,
 	"phone_number" text,
 	"label" text,
 	"provider" text,
@@ -43,89 +45,6 @@ CREATE TABLE "connector"."connections" (
 	"updated_at" bigint NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "connector"."subscriptions" (
-	"id" text PRIMARY KEY NOT NULL,
-	"account_id" text,
-	"is_first" boolean DEFAULT false NOT NULL,
-	"sealed_secret" text,
-	"sealed_configured_secret" text,
-	"secret_version" bigint DEFAULT 0 NOT NULL,
-	"sealed_previous_secret" text,
-	"previous_max_timestamp" bigint,
-	"previous_accept_until" bigint,
-	"rotation_pending_owner" text,
-	"rotation_pending_at" bigint,
-	"rotation_call_at" bigint,
-	"rotation_compromised" boolean DEFAULT false NOT NULL,
-	"registered_url" text,
-	"registered_at" bigint,
-	"register_due_at" bigint,
-	"register_failures" integer DEFAULT 0 NOT NULL,
-	"accepted_app" text
-);
---> statement-breakpoint
-CREATE TABLE "connector"."consumer_places" (
-	"consumer" text NOT NULL,
-	"partition" integer NOT NULL,
-	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "connector"."consumer_places_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"place" bigint NOT NULL,
-	"open" boolean DEFAULT false NOT NULL,
-	CONSTRAINT "consumer_places_pkey" PRIMARY KEY("consumer","partition","id")
-);
---> statement-breakpoint
-CREATE TABLE "connector"."consumers" (
-	"name" text PRIMARY KEY NOT NULL,
-	"kind" text NOT NULL,
-	"state" text DEFAULT 'running' NOT NULL,
-	"disabled_reason" text,
-	"filter" jsonb DEFAULT '{}'::jsonb NOT NULL,
-	"batch" integer DEFAULT 1 NOT NULL,
-	"concurrency" integer DEFAULT 50 NOT NULL,
-	"attempts" integer DEFAULT 12 NOT NULL,
-	"deadline_ms" integer DEFAULT 30000 NOT NULL,
-	"place_changes" integer DEFAULT 500 NOT NULL,
-	"place_ms" integer DEFAULT 500 NOT NULL,
-	"settings" jsonb DEFAULT '{}'::jsonb NOT NULL,
-	"sealed_secret" text,
-	"sealed_previous_secret" text,
-	"previous_until" bigint,
-	"sealed_redis_url" text,
-	"version" bigint DEFAULT 1 NOT NULL,
-	"created_at" bigint NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "connector"."dead_letters" (
-	"consumer" text NOT NULL,
-	"seq" bigint NOT NULL,
-	"connection_id" text NOT NULL,
-	"attempts" integer NOT NULL,
-	"last_error" text NOT NULL,
-	"at" bigint NOT NULL,
-	CONSTRAINT "dead_letters_pkey" PRIMARY KEY("consumer","seq")
-);
---> statement-breakpoint
-CREATE TABLE "connector"."parked" (
-	"consumer" text NOT NULL,
-	"key" text NOT NULL,
-	"partition" integer NOT NULL,
-	"connection_id" text NOT NULL,
-	"seq" bigint NOT NULL,
-	"due_at" bigint NOT NULL,
-	"attempts" integer DEFAULT 0 NOT NULL,
-	"last_error" text,
-	"since" bigint NOT NULL,
-	"revision" integer DEFAULT 1 NOT NULL,
-	CONSTRAINT "parked_pkey" PRIMARY KEY("consumer","key")
-);
---> statement-breakpoint
-CREATE TABLE "connector"."parked_entries" (
-	"consumer" text NOT NULL,
-	"key" text NOT NULL,
-	"seq" bigint NOT NULL,
-	"attempts" integer DEFAULT 0 NOT NULL,
-	CONSTRAINT "parked_entries_pkey" PRIMARY KEY("consumer","key","seq")
-);
---> statement-breakpoint
 CREATE TABLE "connector"."creations" (
 	"id" text PRIMARY KEY NOT NULL,
 	"account_id" text NOT NULL,
@@ -140,83 +59,6 @@ CREATE TABLE "connector"."creations" (
 	"next_attempt_at" bigint,
 	"created_at" bigint NOT NULL,
 	CONSTRAINT "creations_request" UNIQUE("account_id","request_key")
-);
---> statement-breakpoint
-CREATE TABLE "connector"."change_batches" (
-	"id" bigint PRIMARY KEY NOT NULL,
-	"size" integer NOT NULL,
-	"changed_at" bigint NOT NULL,
-	"last_seq" bigint
-);
---> statement-breakpoint
-CREATE TABLE "connector"."changes" (
-	"batch" bigint NOT NULL,
-	"position" integer NOT NULL,
-	"type" text NOT NULL,
-	"at" bigint NOT NULL,
-	"account_id" text NOT NULL,
-	"connection_id" text NOT NULL,
-	"message_id" text,
-	"source" text NOT NULL,
-	"via" text,
-	"status" "connector"."message_status",
-	"previous_status" "connector"."message_status",
-	"direction" text,
-	"peer" text,
-	"text" text,
-	"media_url" text,
-	"media_type" text,
-	"error_message" text,
-	"created_at" bigint,
-	"first_seen_by" text,
-	"data" jsonb,
-	CONSTRAINT "changes_pkey" PRIMARY KEY("batch","position")
-);
---> statement-breakpoint
-CREATE TABLE "connector"."feed" (
-	"only" boolean PRIMARY KEY DEFAULT true NOT NULL,
-	"id" text DEFAULT left(md5(random()::text), 12) NOT NULL,
-	"base_seq" bigint NOT NULL,
-	"cluster" text
-);
---> statement-breakpoint
-CREATE TABLE "connector"."leases" (
-	"name" text PRIMARY KEY NOT NULL,
-	"owner" text NOT NULL,
-	"fence" bigint GENERATED ALWAYS AS IDENTITY (sequence name "connector"."leases_fence_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1)
-);
---> statement-breakpoint
-CREATE TABLE "connector"."processes" (
-	"id" text PRIMARY KEY NOT NULL,
-	"host" text NOT NULL,
-	"works" boolean NOT NULL,
-	"beats" bigint DEFAULT 0 NOT NULL,
-	"started_at" bigint NOT NULL,
-	"beat_at" bigint NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "connector"."messages" (
-	"connection_id" text NOT NULL,
-	"id" text NOT NULL,
-	"account_id" text NOT NULL,
-	"direction" text NOT NULL,
-	"peer" text,
-	"text" text,
-	"media_url" text,
-	"media_type" text,
-	"status" "connector"."message_status",
-	"error_message" text,
-	"wa_message_id" text,
-	"created_at" bigint NOT NULL,
-	"first_seen_by" text NOT NULL,
-	"first_seen_at" bigint NOT NULL,
-	"polled" boolean NOT NULL,
-	"previous_status" "connector"."message_status",
-	"change_mask" smallint NOT NULL,
-	"webhook_seen" smallint NOT NULL,
-	"status_conflict" boolean NOT NULL,
-	"webhook_at" bigint,
-	CONSTRAINT "messages_pkey" PRIMARY KEY("id","connection_id")
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."oauth_flows" (
@@ -253,6 +95,182 @@ CREATE TABLE "connector"."oauth_grants" (
 	"ended_reason" text
 );
 --> statement-breakpoint
+CREATE TABLE "connector"."quotas" (
+	"account_id" text PRIMARY KEY NOT NULL,
+	"slots_total" integer NOT NULL,
+	"slots_used" integer NOT NULL,
+	"slots_available" integer NOT NULL,
+	"next_expiry" bigint,
+	"connections_total" integer NOT NULL,
+	"connections_connected" integer NOT NULL,
+	"connections_need_reconnect" integer NOT NULL,
+	"read_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."subscriptions" (
+	"id" text PRIMARY KEY NOT NULL,
+	"account_id" text,
+	"is_first" boolean DEFAULT false NOT NULL,
+	"sealed_secret" text,
+	"sealed_configured_secret" text,
+	"accepted_app" text,
+	"secret_version" bigint DEFAULT 0 NOT NULL,
+	"sealed_previous_secret" text,
+	"previous_max_timestamp" bigint,
+	"previous_accept_until" bigint,
+	"rotation_pending_owner" text,
+	"rotation_pending_at" bigint,
+	"rotation_call_at" bigint,
+	"rotation_compromised" boolean DEFAULT false NOT NULL,
+	"registered_url" text,
+	"registered_at" bigint,
+	"register_due_at" bigint,
+	"register_failures" integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."consumer_places" (
+	"consumer" text NOT NULL,
+	"partition" integer NOT NULL,
+	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "connector"."consumer_places_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"place" bigint NOT NULL,
+	"open" boolean DEFAULT false NOT NULL,
+	CONSTRAINT "consumer_places_pkey" PRIMARY KEY("consumer","partition","id")
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."consumers" (
+	"name" text PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"state" text DEFAULT 'running' NOT NULL,
+	"disabled_reason" text,
+	"filter" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"historic" text DEFAULT 'quiet' NOT NULL,
+	"batch" integer DEFAULT 1 NOT NULL,
+	"concurrency" integer DEFAULT 50 NOT NULL,
+	"attempts" integer DEFAULT 12 NOT NULL,
+	"deadline_ms" integer DEFAULT 30000 NOT NULL,
+	"place_changes" integer DEFAULT 500 NOT NULL,
+	"place_ms" integer DEFAULT 500 NOT NULL,
+	"settings" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"sealed_secret" text,
+	"sealed_previous_secret" text,
+	"previous_until" bigint,
+	"sealed_redis_url" text,
+	"version" bigint DEFAULT 1 NOT NULL,
+	"created_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."dead_letters" (
+	"consumer" text NOT NULL,
+	"seq" bigint NOT NULL,
+	"connection_id" text NOT NULL,
+	"message_id" text,
+	"attempts" integer NOT NULL,
+	"last_error" text NOT NULL,
+	"at" bigint NOT NULL,
+	CONSTRAINT "dead_letters_pkey" PRIMARY KEY("consumer","seq")
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."parked" (
+	"consumer" text NOT NULL,
+	"key" text NOT NULL,
+	"partition" integer NOT NULL,
+	"connection_id" text NOT NULL,
+	"seq" bigint NOT NULL,
+	"due_at" bigint NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"last_error" text,
+	"since" bigint NOT NULL,
+	"revision" integer DEFAULT 1 NOT NULL,
+	CONSTRAINT "parked_pkey" PRIMARY KEY("consumer","key")
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."parked_entries" (
+	"consumer" text NOT NULL,
+	"key" text NOT NULL,
+	"seq" bigint NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	CONSTRAINT "parked_entries_pkey" PRIMARY KEY("consumer","key","seq")
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."change_batches" (
+	"id" bigint PRIMARY KEY NOT NULL,
+	"size" integer NOT NULL,
+	"changed_at" bigint NOT NULL,
+	"last_seq" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."changes" (
+	"batch" bigint NOT NULL,
+	"position" integer NOT NULL,
+	"type" text NOT NULL,
+	"at" bigint NOT NULL,
+	"account_id" text NOT NULL,
+	"connection_id" text NOT NULL,
+	"message_id" text,
+	"source" text NOT NULL,
+	"via" text,
+	"status" "connector"."message_status",
+	"previous_status" "connector"."message_status",
+	"direction" text,
+	"peer" text,
+	"text" text,
+	"media_url" text,
+	"media_type" text,
+	"error_message" text,
+	"reference" text,
+	"media_copy" jsonb,
+	"origin" text,
+	"created_at" bigint,
+	"first_seen_by" text,
+	"historic" boolean,
+	"data" jsonb,
+	CONSTRAINT "changes_pkey" PRIMARY KEY("batch","position","at")
+) PARTITION BY RANGE ("at");
+--> statement-breakpoint
+CREATE TABLE "connector"."feed" (
+	"only" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"id" text DEFAULT left(md5(random()::text), 12) NOT NULL,
+	"base_seq" bigint NOT NULL,
+	"deleted_seq" bigint DEFAULT 0 NOT NULL,
+	"cluster" text
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."media_keeping" (
+	"only" boolean PRIMARY KEY DEFAULT true NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."messages" (
+	"connection_id" text NOT NULL,
+	"id" text NOT NULL,
+	"account_id" text NOT NULL,
+	"direction" text NOT NULL,
+	"peer" text,
+	"text" text,
+	"media_url" text,
+	"media_type" text,
+	"error_message" text,
+	"reference" text,
+	"peer_named" boolean DEFAULT false NOT NULL,
+	"media_copy" jsonb,
+	"media_due_at" bigint,
+	"status" "connector"."message_status",
+	"wa_message_id" text,
+	"origin" text,
+	"historic" boolean DEFAULT false NOT NULL,
+	"erased" boolean DEFAULT false NOT NULL,
+	"expired" boolean DEFAULT false NOT NULL,
+	"created_at" bigint NOT NULL,
+	"first_seen_by" text NOT NULL,
+	"first_seen_at" bigint NOT NULL,
+	"polled" boolean NOT NULL,
+	"previous_status" "connector"."message_status",
+	"change_mask" smallint NOT NULL,
+	"webhook_seen" smallint NOT NULL,
+	"status_conflict" boolean NOT NULL,
+	"webhook_at" bigint,
+	CONSTRAINT "messages_pkey" PRIMARY KEY("id","connection_id")
+);
+--> statement-breakpoint
 CREATE TABLE "connector"."outbound" (
 	"id" text PRIMARY KEY NOT NULL,
 	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "connector"."outbound_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
@@ -287,16 +305,51 @@ CREATE TABLE "connector"."outbound_media" (
 	"bytes" "bytea" NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "connector"."quotas" (
-	"account_id" text PRIMARY KEY NOT NULL,
-	"slots_total" integer NOT NULL,
-	"slots_used" integer NOT NULL,
-	"slots_available" integer NOT NULL,
-	"next_expiry" bigint,
-	"connections_total" integer NOT NULL,
-	"connections_connected" integer NOT NULL,
-	"connections_need_reconnect" integer NOT NULL,
-	"read_at" bigint NOT NULL
+CREATE TABLE "connector"."answers" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "connector"."answers_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"at" bigint NOT NULL,
+	"ms" bigint NOT NULL,
+	"subscription_id" text NOT NULL,
+	"refusal" text,
+	"event" text,
+	"connection_id" text,
+	"message_id" text
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."leases" (
+	"name" text PRIMARY KEY NOT NULL,
+	"owner" text NOT NULL,
+	"fence" bigint GENERATED ALWAYS AS IDENTITY (sequence name "connector"."leases_fence_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1)
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."processes" (
+	"id" text PRIMARY KEY NOT NULL,
+	"host" text NOT NULL,
+	"works" boolean NOT NULL,
+	"handles" boolean DEFAULT false NOT NULL,
+	"beats" bigint DEFAULT 0 NOT NULL,
+	"started_at" bigint NOT NULL,
+	"beat_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."receiver_tallies" (
+	"hour" bigint NOT NULL,
+	"subscription_id" text NOT NULL,
+	"kind" text NOT NULL,
+	"count" bigint NOT NULL,
+	"last_at" bigint NOT NULL,
+	"total_ms" bigint NOT NULL,
+	"min_ms" bigint NOT NULL,
+	"max_ms" bigint NOT NULL,
+	CONSTRAINT "receiver_tallies_pkey" PRIMARY KEY("hour","subscription_id","kind")
+);
+--> statement-breakpoint
+CREATE TABLE "connector"."statistics" (
+	"step" bigint NOT NULL,
+	"slot" bigint NOT NULL,
+	"series" text NOT NULL,
+	"value" double precision NOT NULL,
+	CONSTRAINT "statistics_pkey" PRIMARY KEY("step","slot","series")
 );
 --> statement-breakpoint
 CREATE TABLE "connector"."coverage" (
@@ -360,41 +413,37 @@ CREATE TABLE "connector"."sweeps" (
 	CONSTRAINT "sweeps_pkey" PRIMARY KEY("account_id","horizon")
 );
 --> statement-breakpoint
-CREATE TABLE "connector"."receiver_tallies" (
-	"hour" bigint NOT NULL,
-	"subscription_id" text NOT NULL,
-	"kind" text NOT NULL,
-	"count" bigint NOT NULL,
-	"last_at" bigint NOT NULL,
-	"total_ms" bigint NOT NULL,
-	"min_ms" bigint NOT NULL,
-	"max_ms" bigint NOT NULL,
-	CONSTRAINT "receiver_tallies_pkey" PRIMARY KEY("hour","subscription_id","kind")
-);
---> statement-breakpoint
 ALTER TABLE "connector"."outbound_media" ADD CONSTRAINT "outbound_media_outbound_id_outbound_id_fk" FOREIGN KEY ("outbound_id") REFERENCES "connector"."outbound"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "accounts_subscription" ON "connector"."accounts" USING btree ("subscription_id");--> statement-breakpoint
 CREATE INDEX "connections_account" ON "connector"."connections" USING btree ("account_id");--> statement-breakpoint
 CREATE INDEX "connections_unlisted" ON "connector"."connections" USING btree ("connection_id") WHERE "connector"."connections"."listed_at" is null;--> statement-breakpoint
 CREATE INDEX "creations_due" ON "connector"."creations" USING btree ("next_attempt_at") WHERE "connector"."creations"."next_attempt_at" is not null;--> statement-breakpoint
+CREATE INDEX "oauth_flows_expires" ON "connector"."oauth_flows" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "dead_letters_message" ON "connector"."dead_letters" USING btree ("message_id") WHERE "connector"."dead_letters"."message_id" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "change_batches_seq" ON "connector"."change_batches" USING btree ("last_seq") WHERE "connector"."change_batches"."last_seq" is not null;--> statement-breakpoint
 CREATE INDEX "change_batches_changed_at" ON "connector"."change_batches" USING btree ("changed_at");--> statement-breakpoint
 CREATE INDEX "change_batches_unnumbered" ON "connector"."change_batches" USING btree ("id") WHERE "connector"."change_batches"."last_seq" is null;--> statement-breakpoint
 CREATE INDEX "changes_message" ON "connector"."changes" USING btree ("message_id") WHERE "connector"."changes"."message_id" is not null and "connector"."changes"."type" <> 'message.created' and ("connector"."changes"."via" is not null or "connector"."changes"."source" <> 'webhook');--> statement-breakpoint
 CREATE INDEX "changes_outbound" ON "connector"."changes" USING btree (("data" ->> 'id')) WHERE "connector"."changes"."type" = 'outbound.updated';--> statement-breakpoint
-CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","direction","created_at" DESC NULLS FIRST);--> statement-breakpoint
+CREATE INDEX "messages_newest" ON "connector"."messages" USING btree ("connection_id","direction","created_at" DESC NULLS FIRST) WHERE not "connector"."messages"."erased";--> statement-breakpoint
 CREATE INDEX "messages_peer" ON "connector"."messages" USING btree ("connection_id","peer","created_at" DESC NULLS FIRST) WHERE "connector"."messages"."peer" is not null;--> statement-breakpoint
+CREATE INDEX "messages_unknown_sender" ON "connector"."messages" USING btree ("connection_id","created_at" DESC NULLS FIRST) WHERE "connector"."messages"."peer" is null and "connector"."messages"."direction" = 'incoming' and not "connector"."messages"."erased";--> statement-breakpoint
+CREATE INDEX "messages_erased" ON "connector"."messages" USING btree ("connection_id","id") WHERE "connector"."messages"."erased" and not "connector"."messages"."expired";--> statement-breakpoint
+CREATE INDEX "messages_unknown_origin" ON "connector"."messages" USING btree ("connection_id") WHERE "connector"."messages"."origin" = 'unknown';--> statement-breakpoint
+CREATE INDEX "messages_media_waits" ON "connector"."messages" USING btree ("media_due_at" NULLS FIRST,"first_seen_at") WHERE media_copy ->> 'state' IN ('pending', 'removing');--> statement-breakpoint
 CREATE INDEX "messages_conflicts" ON "connector"."messages" USING btree ("connection_id","created_at") WHERE "connector"."messages"."status_conflict";--> statement-breakpoint
-CREATE INDEX "oauth_flows_expires" ON "connector"."oauth_flows" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "outbound_queue" ON "connector"."outbound" USING btree ("connection_id","position") WHERE "connector"."outbound"."state" in ('queued', 'sending');--> statement-breakpoint
 CREATE INDEX "outbound_unfinished" ON "connector"."outbound" USING btree ("state","position") WHERE "connector"."outbound"."state" in ('queued', 'sending');--> statement-breakpoint
+CREATE INDEX "outbound_unanswered" ON "connector"."outbound" USING btree ("connection_id") WHERE "connector"."outbound"."in_doubt" or "connector"."outbound"."state" = 'sending';--> statement-breakpoint
 CREATE INDEX "outbound_message" ON "connector"."outbound" USING btree ("connection_id","message_id") WHERE "connector"."outbound"."message_id" is not null;--> statement-breakpoint
 CREATE INDEX "outbound_newest" ON "connector"."outbound" USING btree ("created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
 CREATE INDEX "outbound_newest_of_connection" ON "connector"."outbound" USING btree ("connection_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
 CREATE INDEX "outbound_newest_of_account" ON "connector"."outbound" USING btree ("account_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
 CREATE INDEX "outbound_newest_of_state" ON "connector"."outbound" USING btree ("state","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
 CREATE INDEX "repairs_due" ON "connector"."repairs" USING btree ("account_id","observed_at");--> statement-breakpoint
--- What follows is written by hand, because drizzle cannot express it.
+-- What follows is written by hand, because drizzle cannot express it, and so is that "changes" is partitioned.
+
+CREATE TABLE "connector"."changes_default" PARTITION OF "connector"."changes" DEFAULT;
 
 -- The raw log of verified deliveries: append-only, no unique key, one partition for each UTC day.
 -- Days are made ahead by the connector; what falls outside of them goes to the default partition.

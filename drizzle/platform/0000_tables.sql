@@ -63,14 +63,6 @@ CREATE TABLE "platform"."media_bytes" (
 	"bytes" "bytea" NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "platform"."assigned_keys" (
-	"workspace_id" text NOT NULL,
-	"fingerprint" "bytea" NOT NULL,
-	"idempotency_key" text NOT NULL,
-	"expires_at" bigint NOT NULL,
-	CONSTRAINT "assigned_keys_workspace_id_fingerprint_pk" PRIMARY KEY("workspace_id","fingerprint")
-);
---> statement-breakpoint
 CREATE TABLE "platform"."messages" (
 	"id" text PRIMARY KEY NOT NULL,
 	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."messages_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
@@ -91,15 +83,9 @@ CREATE TABLE "platform"."messages" (
 CREATE TABLE "platform"."sends" (
 	"message_id" text PRIMARY KEY NOT NULL,
 	"workspace_id" text NOT NULL,
-	"connection_id" text NOT NULL,
-	"recipient" text NOT NULL,
-	"text" text,
-	"media_id" text,
-	"media_type" text,
-	"key_hash" "bytea",
+	"key_hash" "bytea" NOT NULL,
 	"message_hash" "bytea" NOT NULL,
-	"answer" text,
-	"started_at" bigint NOT NULL,
+	"answer" text NOT NULL,
 	"expires_at" bigint NOT NULL
 );
 --> statement-breakpoint
@@ -151,8 +137,7 @@ CREATE TABLE "platform"."oauth_consents" (
 	"app_id" text NOT NULL,
 	"browser_hash" "bytea" NOT NULL,
 	"request" text NOT NULL,
-	"answer" text,
-	"user_code_hash" "bytea",
+	"user_code" text,
 	"portal_workspace_id" text,
 	"expires_at" bigint NOT NULL,
 	"closed_at" bigint,
@@ -321,20 +306,17 @@ CREATE INDEX "api_keys_workspace" ON "platform"."api_keys" USING btree ("workspa
 CREATE INDEX "connections_workspace" ON "platform"."connections" USING btree ("workspace_id","position");--> statement-breakpoint
 CREATE INDEX "licenses_workspace" ON "platform"."licenses" USING btree ("workspace_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "licenses_connection" ON "platform"."licenses" USING btree ("connection_id") WHERE "platform"."licenses"."connection_id" is not null;--> statement-breakpoint
-CREATE INDEX "assigned_keys_expiry" ON "platform"."assigned_keys" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "messages_position" ON "platform"."messages" USING btree ("position");--> statement-breakpoint
 CREATE INDEX "messages_workspace" ON "platform"."messages" USING btree ("workspace_id","position");--> statement-breakpoint
 CREATE INDEX "messages_connection" ON "platform"."messages" USING btree ("connection_id","position");--> statement-breakpoint
 CREATE INDEX "messages_chat" ON "platform"."messages" USING btree ("connection_id","peer","position") WHERE "platform"."messages"."direction" = 'incoming';--> statement-breakpoint
-CREATE INDEX "messages_files" ON "platform"."messages" USING btree ("connection_id") WHERE "platform"."messages"."media_id" is not null;--> statement-breakpoint
 CREATE INDEX "messages_media" ON "platform"."messages" USING btree ("media_id") WHERE "platform"."messages"."media_id" is not null;--> statement-breakpoint
-CREATE UNIQUE INDEX "sends_key" ON "platform"."sends" USING btree ("workspace_id","key_hash") WHERE "platform"."sends"."key_hash" is not null;--> statement-breakpoint
-CREATE INDEX "sends_in_progress" ON "platform"."sends" USING btree ("message_id") WHERE "platform"."sends"."answer" is null;--> statement-breakpoint
+CREATE UNIQUE INDEX "sends_key" ON "platform"."sends" USING btree ("workspace_id","key_hash");--> statement-breakpoint
 CREATE INDEX "sends_expiry" ON "platform"."sends" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "phone_messages_phone" ON "platform"."phone_messages" USING btree ("phone","position");--> statement-breakpoint
 CREATE INDEX "oauth_codes_grant" ON "platform"."oauth_codes" USING btree ("grant_id");--> statement-breakpoint
 CREATE INDEX "oauth_consents_app" ON "platform"."oauth_consents" USING btree ("app_id","position");--> statement-breakpoint
-CREATE INDEX "oauth_consents_code" ON "platform"."oauth_consents" USING btree ("user_code_hash");--> statement-breakpoint
+CREATE INDEX "oauth_consents_code" ON "platform"."oauth_consents" USING btree ("user_code");--> statement-breakpoint
 CREATE INDEX "oauth_grants_app" ON "platform"."oauth_grants" USING btree ("app_id","workspace_id");--> statement-breakpoint
 CREATE INDEX "oauth_grants_workspace" ON "platform"."oauth_grants" USING btree ("workspace_id");--> statement-breakpoint
 CREATE INDEX "oauth_refresh_tokens_grant" ON "platform"."oauth_refresh_tokens" USING btree ("grant_id");--> statement-breakpoint

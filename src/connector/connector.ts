@@ -25,11 +25,11 @@ import { createConsumerMetrics } from './consumers/consumer-metrics.ts';
 import { createConsumers } from './consumers/consumers.ts';
 import type { ChangeHandlers } from './consumers/sinks/handler.ts';
 import type { Base } from './db/base.ts';
+import { createPartitionKeeper } from './db/partition-keeper.ts';
 import { resealSecrets } from './db/sealed-columns.ts';
 import { examineStored } from './doctor/examine-stored.ts';
 import { createFeed } from './feed/feed.ts';
 import { createAnswerLog } from './inbox/answer-log.ts';
-import { createInboxKeeper } from './inbox/inbox-keeper.ts';
 import { startReadingAgain } from './inbox/read-again.ts';
 import { createReceiver } from './inbox/receiver.ts';
 import { createReceiverTally } from './inbox/receiver-tally.ts';
@@ -270,9 +270,10 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const { isReady } = readiness;
   const probes = { ...base, probed: receiverDatabase, metrics, guard, hosts: options.hosts, isReady };
   const web = role === 'worker' ? null : createWebSide();
-  const { messageRetentionDays: messageDays = Number.POSITIVE_INFINITY } = options;
+  const { messageRetentionDays: messageDays = Infinity } = options;
   const inboxDays = Math.min(options.inboxRetentionDays, messageDays);
-  const keeper = createInboxKeeper({ ...base, retentionDays: inboxDays });
+  const changeDays = Math.min(options.changeRetentionDays ?? Infinity, messageDays);
+  const keeper = createPartitionKeeper({ ...base, inboxDays, changeDays });
   const finishing = finishCreations({ ...working, clientOf, closing: closing.signal });
 
   /** Polls the account, or every account that may list a connection which no account has claimed. */

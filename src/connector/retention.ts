@@ -9,6 +9,7 @@ import { deleteErasedDeliveries } from './db/erase-messages.ts';
 import { expireMessages } from './db/expire-messages.ts';
 import type { Lease } from './db/lease.ts';
 import { readPresent } from './db/present-time.ts';
+import { daysOfChanges } from './db/time-partitions.ts';
 import { deleteOldSends } from './outbox/delete-old-sends.ts';
 import type { Presence } from './work/presence.ts';
 
@@ -40,7 +41,9 @@ export function startRetention(options: Base & RetentionDays & { readonly presen
   const { database, clock, logger, presence } = options;
   const { messageDays = Number.POSITIVE_INFINITY, changeDays = Number.POSITIVE_INFINITY } = options;
   const messagesMs = messageDays * DAY_MS;
-  const changesMs = Math.min(messageDays, changeDays) * DAY_MS;
+  const keptDays = Math.min(messageDays, changeDays);
+  const changesMs = keptDays * DAY_MS;
+  const patienceMs = daysOfChanges(keptDays) * DAY_MS;
 
   async function deleteAll(_lease: Lease, stopping: AbortSignal): Promise<void> {
     const present = await readPresent(database, clock.now());
@@ -58,7 +61,7 @@ export function startRetention(options: Base & RetentionDays & { readonly presen
     if (!Number.isFinite(changesMs)) return;
     const before = present - changesMs;
     const needed = await readFirstNeeded(database);
-    const count = await deleteOldChanges(database, { before, needed, stopping });
+    const count = await deleteOldChanges(database, { before, needed, patienceMs, stopping });
     if (count > 0) logger.info({ count }, 'old changes were deleted from the feed');
   }
 

@@ -3,9 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { MIGRATIONS_FOLDER, migrateSchema } from '../commands/server-database.ts';
-import { listInboxPartitions } from '../connector/db/inbox-partitions.ts';
-import { markPartitionRead } from '../connector/db/invalid-deliveries.ts';
-import { createInboxKeeper } from '../connector/inbox/inbox-keeper.ts';
+import { listUnreadPartitions, markPartitionRead } from '../connector/db/invalid-deliveries.ts';
+import { createPartitionKeeper } from '../connector/db/partition-keeper.ts';
 import { READER_VERSION } from '../contract/service/read-fields.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
@@ -121,12 +120,12 @@ async function ensureTemplate(
   }
 }
 
-/** Creates the days of the inbox that each start of a connector would otherwise create, and read for old deliveries. */
+/** Creates the partitions that each start of a connector would otherwise create, and read for old deliveries. */
 async function makeDays(url: string, clock: Clock, logger: Logger): Promise<void> {
   const database = openDatabase({ url, name: 'testing', clock: systemClock, logger });
   try {
-    await createInboxKeeper({ database, clock, logger, retentionDays: 1 }).keep();
-    for (const day of await listInboxPartitions(database))
+    await createPartitionKeeper({ database, clock, logger, inboxDays: 1, changeDays: Infinity }).keep();
+    for (const day of await listUnreadPartitions(database, READER_VERSION))
       await markPartitionRead(database, day, READER_VERSION);
   } finally {
     await database.close();

@@ -78,7 +78,7 @@ export const GUESTS: Readonly<Record<string, readonly [table: string, why: strin
 /** Files that write tables whose names are known only at run time, and which tables these are. */
 export const WRITE_NAMED_TABLES: Readonly<Record<string, string>> = {
   'src/connector/accounts/accounts.ts': 'the tables of an account, from a list',
-  'src/connector/db/inbox-partitions.ts': 'the partitions of the inbox',
+  'src/connector/db/time-partitions.ts': 'the partitions of the inbox and of the changes',
   'src/connector/db/invalid-deliveries.ts': 'the partitions of the inbox',
   'src/connector/db/sealed-columns.ts': 'every column that holds a sealed value, from a list',
   'src/platform/oauth/token/consume.ts': 'codes and refresh tokens, which are used up alike',
@@ -110,7 +110,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
     'writes a row and its change in one statement; reads what is due, without what others work on',
   'src/connector/db/name-peer.ts': 'writes a row and its change in one statement',
   'src/connector/db/settle-origins.ts': 'writes rows and their changes in one statement',
-  'src/connector/db/inbox-partitions.ts': 'makes, attaches and drops partitions',
+  'src/connector/db/time-partitions.ts': 'makes, attaches and drops partitions',
   'src/connector/db/invalid-deliveries.ts': 'reads the catalog and writes the comments of partitions',
   'src/connector/doctor/checks/rights.ts': 'reads the catalog of the server',
   'src/connector/doctor/examine.ts': 'asks the server for its version',

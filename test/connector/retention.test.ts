@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { commitBatch } from '../../src/connector/db/commit-batch.ts';
+import { makePartitions } from '../../src/connector/db/time-partitions.ts';
 import { numberChanges } from '../../src/connector/feed/sequencer.ts';
 import { type RetentionDays, startRetention } from '../../src/connector/retention.ts';
 import { createPresence, type Presence } from '../../src/connector/work/presence.ts';
@@ -43,6 +44,7 @@ async function start(
   const sent: string[] = [];
   const answered: string[] = [];
   const database: Database = Object.create(opened.database, {
+    transaction: { value: opened.database.transaction.bind(opened.database) },
     query: {
       value: async (...statement: Parameters<Database['query']>) => {
         const text = statement[0].trim();
@@ -143,6 +145,21 @@ it.each<[RetentionDays, number, number]>([
     expect(await texts()).toBe(kept);
   },
 );
+
+it('the changes of a day are dropped with its partition, when the whole day is old', async () => {
+  await makePartitions(opened.database, 'changes', T0 - 10 * DAY, { days: 1, ahead: 10 });
+  await writeDays(-10, 0);
+  const process = await start(Promise.resolve(), { changeDays: 7 });
+  await ended(process);
+  expect(await firstSeq()).toBe(5);
+  await writeDays(1, 1);
+  await process.clock.advance(11 * HOUR);
+  await ended(process, 2);
+  expect(await firstSeq()).toBe(5);
+  await process.clock.advance(HOUR);
+  await ended(process, 3);
+  expect(await firstSeq()).toBe(6);
+});
 
 it('what else has texts of messages is kept for 90 days, but not for longer than messages', async () => {
   const { database } = opened;

@@ -149,11 +149,11 @@ SELECT w.key, e.attempts, c.*
    SELECT n.seq, n.attempts FROM connector.parked_entries n
     WHERE n.consumer = $1 AND n.key = w.key AND n.seq > w.above ORDER BY n.seq LIMIT ${ENTRIES}) e
  CROSS JOIN LATERAL (
-   SELECT n.id, n.size, n.last_seq FROM connector.change_batches n
+   SELECT n.* FROM connector.change_batches n
     WHERE n.last_seq >= e.seq ORDER BY n.last_seq LIMIT 1) b
  CROSS JOIN LATERAL (
    SELECT e.seq, ${changeColumns('h')} FROM connector.changes h
-    WHERE h.batch = b.id AND h.position = b.size - (b.last_seq - e.seq) OFFSET 0) c
+    WHERE h.batch = b.id AND h.at = b.changed_at AND h.position = b.size - (b.last_seq - e.seq) OFFSET 0) c
  ORDER BY w.key, e.seq`;
 
 export interface ReadEntry {

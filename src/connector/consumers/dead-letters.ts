@@ -47,7 +47,7 @@ SELECT f.id AS "feedId", d.consumer, d.attempts, d.last_error AS "lastError", d.
  CROSS JOIN LATERAL (SELECT * FROM connector.dead_letters n WHERE ${letters}) d
  CROSS JOIN LATERAL (SELECT * FROM connector.change_batches n WHERE n.last_seq >= d.seq ORDER BY n.last_seq LIMIT 1) b
  CROSS JOIN LATERAL (SELECT d.seq, ${changeColumns('h')} FROM connector.changes h
-                      WHERE h.batch = b.id AND h.position = b.size - (b.last_seq - d.seq)) c`;
+                      WHERE h.batch = b.id AND h.at = b.changed_at AND h.position = b.size - (b.last_seq - d.seq)) c`;
 
 const NEWEST_FIRST = 'ORDER BY d.seq DESC, d.consumer DESC';
 
@@ -144,7 +144,7 @@ const IS_ERASED = 'm.erased AND NOT m.expired';
 /** SQL: the change of this row is of an erased message, or of a send to nobody. */
 const ofErased = (row: string): string => `EXISTS (
   SELECT FROM (SELECT * FROM connector.change_batches n WHERE n.last_seq >= ${row}.seq ORDER BY n.last_seq LIMIT 1) b
-    JOIN connector.changes h ON h.batch = b.id AND h.position = b.size - (b.last_seq - ${row}.seq)
+    JOIN connector.changes h ON h.batch = b.id AND h.at = b.changed_at AND h.position = b.size - (b.last_seq - ${row}.seq)
     LEFT JOIN connector.messages m ON m.connection_id = h.connection_id AND m.id = h.message_id
    WHERE ${IS_ERASED} OR h.data ->> 'to' = '')`;
 

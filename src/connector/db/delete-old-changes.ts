@@ -1,12 +1,28 @@
-import type { Queryable } from '../../runtime/database/database.ts';
+import type { Database } from '../../runtime/database/database.ts';
+import { dropPartition, listPartitions, type TimePartition } from './time-partitions.ts';
 
 /** Batches that one statement deletes: some thousand changes at most. */
 const SLICE = 100;
 
 /*
- * The position of the feed rises in the statement that deletes, so a reader that reads first and looks at the position
- * afterwards knows whether something was missing. The newest number stays: the next one follows from it.
+ * The position of the feed rises in the transaction that drops a partition, and in the statement that deletes rows. So a
+ * reader that reads first and looks at the position afterwards knows whether something was missing.
  */
+const RELEASE = `
+WITH made AS (
+  SELECT max(b.last_seq) AS seq, sum(b.size)::integer AS changes, bool_or(b.last_seq IS NULL) AS unnumbered
+    FROM connector.change_batches b WHERE b.changed_at >= $1::bigint AND b.changed_at < $2::bigint
+),
+released AS (
+  SELECT m.seq, m.changes FROM made m
+   WHERE m.unnumbered IS NOT TRUE AND (m.seq < $3::bigint OR $3::bigint IS NULL OR m.seq IS NULL)
+),
+moved AS (
+  UPDATE connector.feed f SET deleted_seq = greatest(f.deleted_seq, r.seq) FROM released r
+)
+SELECT coalesce(r.changes, 0) AS changes FROM released r`;
+
+// The newest number stays: the next one follows from it.
 const DELETE = `
 WITH cut AS (
   SELECT least(b.last_seq, $2::bigint - 1, connector.last_seq() - 1) AS seq FROM connector.change_batches b
@@ -25,17 +41,54 @@ batches AS (DELETE FROM connector.change_batches b WHERE b.id = ANY (ARRAY(SELEC
 gone AS (DELETE FROM connector.changes c WHERE c.batch = ANY (ARRAY(SELECT id FROM old)) RETURNING 1)
 SELECT (SELECT count(*) FROM old)::integer AS batches, (SELECT count(*) FROM gone)::integer AS changes`;
 
+/** Which changes are deleted. */
+export interface OldChanges {
+  /** They were made before this time, epoch ms. */
+  readonly before: number;
+  /** None from this number on. Null: no consumer needs any. */
+  readonly needed: number | null;
+  /** What can be deleted with its partition at most so much later stays until then. */
+  readonly patienceMs?: number;
+  readonly stopping: AbortSignal;
+}
+
 /**
- * Deletes the changes made before `before` (epoch ms), but none from the number `needed` on (null: no consumer needs
- * any), in short statements until `stopping` aborts. Resolves with how many were deleted. Throws as `query` does.
+ * Deletes old changes, partitions as a whole and others in short statements, until `stopping` aborts. Resolves with how
+ * many were deleted. Throws as `query` does.
  */
 export async function deleteOldChanges(
-  db: Queryable,
-  { before, needed, stopping }: { before: number; needed: number | null; stopping: AbortSignal },
+  database: Database,
+  { before, needed, patienceMs = 0, stopping }: OldChanges,
 ): Promise<number> {
-  for (let deleted = 0; ; ) {
-    const [row] = await db.query<{ batches: number; changes: number }>(DELETE, [before, needed]);
+  let deleted = 0;
+  let kept = before;
+  for (const partition of await listPartitions(database, 'changes')) {
+    const changes = partition.to <= before ? await dropChanges(database, partition, needed) : null;
+    if (changes === null) {
+      if (partition.to - before <= patienceMs) kept = Math.min(before, partition.from);
+      break;
+    }
+    deleted += changes;
+    if (stopping.aborted) return deleted;
+  }
+  for (;;) {
+    const [row] = await database.query<{ batches: number; changes: number }>(DELETE, [kept, needed]);
     deleted += row?.changes ?? 0;
     if ((row?.batches ?? 0) < SLICE || stopping.aborted) return deleted;
   }
+}
+
+/** Resolves with how many changes it contained; null if it cannot be dropped yet. */
+async function dropChanges(
+  database: Database,
+  { name, from, to }: TimePartition,
+  needed: number | null,
+): Promise<number | null> {
+  let changes = 0;
+  const isDropped = await dropPartition(database, name, async (tx) => {
+    const [row] = await tx.query<{ changes: number }>(RELEASE, [from, to, needed]);
+    changes = row?.changes ?? 0;
+    return row !== undefined;
+  });
+  return isDropped ? changes : null;
 }

@@ -19,6 +19,7 @@ export const changes = connectorSchema.table(
     /** Consecutive, from 1. */
     position: integer('position').notNull(),
     type: text('type').$type<ChangeType>().notNull(),
+    /** When the statement made it, as in `changed_at` of the batch. The table is divided by it: see `time-partitions.ts`. */
     at: epochMs('at').notNull(),
     accountId: text('account_id').notNull(),
     connectionId: text('connection_id').notNull(),
@@ -41,7 +42,7 @@ export const changes = connectorSchema.table(
     data: jsonb('data'),
   },
   (table) => [
-    primaryKey({ name: 'changes_pkey', columns: [table.batch, table.position] }),
+    primaryKey({ name: 'changes_pkey', columns: [table.batch, table.position, table.at] }),
     /**
      * For traces: changes without a delivery, and sends. A delivery in the inbox names its batch itself. How a
      * message became known is found by its time: a catch-up creates many messages, and an entry for each would

@@ -1,8 +1,8 @@
 import { max } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import { readNewestInboxAt } from './inbox-partitions.ts';
 import { pollStates } from './sync-tables.ts';
+import { readNewestInboxAt } from './time-partitions.ts';
 
 /**
  * The time from which the age of old data counts, epoch ms: our clock, but no later than the newest evidence, which is

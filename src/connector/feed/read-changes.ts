@@ -108,7 +108,7 @@ async function readBatches(
     `SELECT b.last_seq - b.size + c.position AS seq, ${changeColumns('c')}
        FROM connector.change_batches b
       CROSS JOIN LATERAL (
-        SELECT * FROM connector.changes WHERE batch = b.id ${passing} ORDER BY position OFFSET 0) c
+        SELECT * FROM connector.changes WHERE batch = b.id AND at = b.changed_at ${passing} ORDER BY position OFFSET 0) c
       WHERE b.last_seq > $1::bigint ${bound} AND b.last_seq - b.size + c.position > $1::bigint
       ORDER BY b.last_seq, c.position LIMIT $2::bigint`,
     params,

@@ -4,7 +4,6 @@ import { type Repeat, repeat } from '../../runtime/clock/repeat.ts';
 import { type Queryable, sqlState } from '../../runtime/database/database.ts';
 import type { Base } from '../db/base.ts';
 import type { RawDelivery } from '../db/facts.ts';
-import { endOfPartition } from '../db/inbox-partitions.ts';
 import {
   DAY_DEADLINE_MS,
   deleteDeliveries,
@@ -13,6 +12,7 @@ import {
   markPartitionRead,
 } from '../db/invalid-deliveries.ts';
 import type { Lease } from '../db/lease.ts';
+import { listPartitions } from '../db/time-partitions.ts';
 import type { Presence } from '../work/presence.ts';
 import { assignAccounts } from './assign-accounts.ts';
 import { commitDeliveries } from './commit-deliveries.ts';
@@ -42,10 +42,11 @@ export function startReadingAgain(options: ReadAgainOptions): Repeat {
   const seen = new Set<string>();
 
   async function readAll(_lease: Lease, stopping: AbortSignal): Promise<void> {
+    const ended = (await listPartitions(database, 'inbox')).filter(({ to }) => to <= clock.now());
     for (const name of await listUnreadPartitions(database, READER_VERSION)) {
       const isReadWhole = await readDay(options, name, stopping);
       if (!isReadWhole) return;
-      if (seen.has(name) || endOfPartition(name) <= clock.now())
+      if (seen.has(name) || ended.some((day) => day.name === name))
         await markPartitionRead(database, name, READER_VERSION);
       seen.add(name);
     }

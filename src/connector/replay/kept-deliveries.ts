@@ -5,8 +5,8 @@ import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { connectorSchema } from '../db/column-types.ts';
 import { UNMERGED } from '../db/erase-messages.ts';
 import type { MessageFacts } from '../db/facts.ts';
-import { listInboxPartitions } from '../db/inbox-partitions.ts';
 import { inbox, inboxColumns } from '../db/inbox-table.ts';
+import { listPartitions } from '../db/time-partitions.ts';
 import { interpretBody } from '../inbox/interpret-body.ts';
 
 /**
@@ -101,7 +101,7 @@ export async function* readUnnamedDeliveries(
   db: Queryable,
   signal: AbortSignal,
 ): AsyncGenerator<Kept & { readonly id: number }> {
-  for (const name of await listInboxPartitions(db)) {
+  for (const { name } of [...(await listPartitions(db, 'inbox')), { name: 'inbox_default' }]) {
     const day = connectorSchema.table(name, inboxColumns);
     for (let after = 0, full = true; full; ) {
       signal.throwIfAborted();

@@ -6,8 +6,8 @@ import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { commitBatch } from '../db/commit-batch.ts';
 import { eachText, type MessageFacts } from '../db/facts.ts';
-import { readInboxSince } from '../db/inbox-partitions.ts';
 import { messages } from '../db/schema.ts';
+import { readInboxSince } from '../db/time-partitions.ts';
 import { numberChanges } from '../feed/sequencer.ts';
 import { blamesData } from '../inbox/commit-deliveries.ts';
 import {

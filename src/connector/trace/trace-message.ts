@@ -2,7 +2,7 @@ import type { MessageTrace, TraceEntry } from '../../contract/connector/trace.ts
 import { TRACE_ENTRIES } from '../../contract/connector/trace.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import { readInboxSince } from '../db/inbox-partitions.ts';
+import { readInboxSince } from '../db/time-partitions.ts';
 import { type KeptDelivery, readDeliveries } from './read-deliveries.ts';
 import { presentChanges, presentDelivery, presentSend } from './trace-entries.ts';
 import {

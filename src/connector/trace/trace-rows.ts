@@ -55,7 +55,7 @@ const BY_NO_DELIVERY = sql`(${changes.via} is not null or ${changes.source} <> '
  * deliveries caused; changes caused by deliveries of dropped days are not found.
  */
 export async function readMessageChanges(db: Queryable, messageId: string, batches: readonly number[]) {
-  const ofBatch = eq(changeBatches.id, changes.batch);
+  const ofBatch = and(eq(changeBatches.id, changes.batch), eq(changeBatches.changedAt, changes.at));
   // The change that made the message known is in a batch of exactly this time.
   const created = orm(db)
     .select(CHANGE)

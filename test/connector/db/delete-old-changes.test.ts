@@ -1,16 +1,25 @@
-import { beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
+import { listPartitions, makePartitions } from '../../../src/connector/db/time-partitions.ts';
 import { readPosition } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
-import { databaseOfFile, emptyTables, polled, readAllChanges, T0 } from '../support/event-fixtures.ts';
+import {
+  databaseOfFile,
+  emptyTables,
+  openConnectorDatabaseWithoutDays,
+  polled,
+  readAllChanges,
+  T0,
+} from '../support/event-fixtures.ts';
 
 const DAY = 86_400_000;
 const going = new AbortController().signal;
 
-const database = databaseOfFile();
+const shared = databaseOfFile();
+let database = shared;
 
-beforeEach(() => emptyTables(database));
+beforeEach(() => emptyTables(shared));
 
 /** One change on each of these days; the first one makes the connection known as well. */
 async function write(...days: readonly number[]): Promise<void> {
@@ -21,8 +30,8 @@ async function write(...days: readonly number[]): Promise<void> {
 }
 
 const seqs = async () => (await readAllChanges(database)).map(({ seq }) => seq);
-const drop = (before: number, needed: number | null = null, stopping = going) =>
-  deleteOldChanges(database, { before: T0 + before * DAY, needed, stopping });
+const drop = (before: number, needed: number | null = null, stopping = going, patienceMs = 0) =>
+  deleteOldChanges(database, { before: T0 + before * DAY, needed, patienceMs, stopping });
 
 it('deletes the changes made before a time, and says in the feed up to which number', async () => {
   await write(0, 1, 2, 3);
@@ -67,4 +76,81 @@ it('deletes more than one statement does, and ends early when it is to stop', as
   expect(await drop(120, null, AbortSignal.abort())).toBe(101);
   expect(await drop(120)).toBe(20);
   expect(await drop(0)).toBe(0);
+});
+
+// The days begin half a day before `T0` and its multiples.
+describe('of a feed with a partition for each day', () => {
+  let close: () => Promise<void>;
+
+  beforeEach(async () => {
+    ({ database, close } = await openConnectorDatabaseWithoutDays());
+    await makePartitions(database, 'changes', T0, { days: 1, ahead: 4 });
+  });
+  afterEach(async () => {
+    database = shared;
+    await close();
+  });
+
+  const dropDays = (before: number, needed: number | null = null) => drop(before, needed, going, DAY);
+  const days = async () => (await listPartitions(database, 'changes')).map(({ name }) => name.slice(-2));
+
+  it('drops the days that are over, and says in the feed up to which number', async () => {
+    await write(0, 1, 2, 3);
+    expect(await dropDays(2)).toBe(3);
+    expect(await days()).toEqual(['17', '18', '19']);
+    expect(await seqs()).toEqual([4, 5]);
+    expect(await readPosition(database)).toMatchObject({ deletedSeq: 3, lastSeq: 5 });
+    expect(await database.query('select from connector.change_batches')).toHaveLength(2);
+  });
+
+  it('keeps a day whole from which a change is needed or has no number, and those after it', async () => {
+    await write(0, 1, 2);
+    expect(await dropDays(3, 3)).toBe(2);
+    expect(await days()).toEqual(['16', '17', '18', '19']);
+    await commitBatch(database, { now: T0 + 2 * DAY, messages: [polled('connection', 'late')] });
+    expect(await dropDays(3)).toBe(1);
+    expect(await days()).toEqual(['17', '18', '19']);
+    await numberChanges(database);
+    expect(await seqs()).toEqual([4, 5]);
+  });
+
+  it('drops the day of the newest number, and numbers continue after it', async () => {
+    await write(0, 1);
+    expect(await dropDays(9)).toBe(3);
+    expect(await days()).toEqual([]);
+    expect(await readPosition(database)).toMatchObject({ deletedSeq: 3, lastSeq: 3 });
+    await write(9);
+    expect(await seqs()).toEqual([4]);
+  });
+
+  it('keeps a day that somebody reads for a long time, and writers do not wait for the drop', async () => {
+    await write(0, 1);
+    const [reading, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const reader = database.transaction(async (tx) => {
+      await tx.query('SELECT count(*) FROM connector.changes');
+      reading.resolve();
+      await over.promise;
+    });
+    await reading.promise;
+    const dropping = dropDays(1);
+    await write(2);
+    expect(await dropping).toBe(0);
+    expect(await readPosition(database)).toMatchObject({ deletedSeq: 0 });
+    over.resolve();
+    await reader;
+    expect(await dropDays(1)).toBe(2);
+  });
+
+  it('deletes single changes only where their partition would stay for longer', async () => {
+    await makePartitions(database, 'changes', T0 + 10 * DAY, { days: 30, ahead: 0 });
+    await write(0, 10, 11, 12);
+    expect(await dropDays(11)).toBe(3);
+    expect(await seqs()).toEqual([4, 5]);
+  });
+
+  it('deletes older changes that are in no partition', async () => {
+    await write(-3, -2, 0);
+    expect(await dropDays(0.2)).toBe(3);
+    expect(await seqs()).toEqual([4]);
+  });
 });

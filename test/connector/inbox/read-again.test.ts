@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
+import { makePartitions } from '../../../src/connector/db/time-partitions.ts';
 import { startReadingAgain } from '../../../src/connector/inbox/read-again.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
@@ -27,7 +27,7 @@ const ended: (() => Promise<void>)[] = [];
 beforeEach(async () => {
   ({ database, close } = await openConnectorDatabaseWithoutDays());
   clock = new ManualClock(T0);
-  await makeInboxPartitions(database, T0 - 2 * DAY, 3);
+  await makePartitions(database, 'inbox', T0 - 2 * DAY, { days: 1, ahead: 3 });
 });
 afterEach(async () => {
   for (const end of ended.splice(0).reverse()) await end();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
+import { makePartitions } from '../../../src/connector/db/time-partitions.ts';
 import { startReadingAgain } from '../../../src/connector/inbox/read-again.ts';
 import { erasePerson } from '../../../src/connector/people/erase-person.ts';
 import { replay } from '../../../src/connector/replay/replay.ts';
@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => close());
 beforeEach(async () => {
   await emptyTables(database);
-  await makeInboxPartitions(database, T0 - DAY, 1);
+  await makePartitions(database, 'inbox', T0 - DAY, { days: 1, ahead: 1 });
 });
 
 const erase = () => erasePerson({ database, mediaStore: null }, SOMEBODY, T0);

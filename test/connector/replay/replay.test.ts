@@ -4,7 +4,7 @@ import { createReplayReport } from '../../../src/commands/replay-report.ts';
 import { runReplay } from '../../../src/commands/run-replay.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { RawDelivery } from '../../../src/connector/db/facts.ts';
-import { dropInboxPartitions, makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
+import { dropInboxPartitions, makePartitions } from '../../../src/connector/db/time-partitions.ts';
 import { interpretBody } from '../../../src/connector/inbox/interpret-body.ts';
 import { type MessageDifference, replay } from '../../../src/connector/replay/replay.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -33,7 +33,7 @@ afterAll(() => close());
 beforeEach(async () => {
   clock = new ManualClock(T0);
   await emptyTables(database);
-  await makeInboxPartitions(database, T0 - 2 * DAY, 3);
+  await makePartitions(database, 'inbox', T0 - 2 * DAY, { days: 1, ahead: 3 });
 });
 
 /** Stores an event as the receiver does. */
@@ -171,7 +171,7 @@ describe('a replay', () => {
   it('compares only what the stored days contain', async () => {
     await receiveMuch();
     await dropInboxPartitions(database, T0 + DAY);
-    await makeInboxPartitions(database, T0 + 9 * DAY, 0);
+    await makePartitions(database, 'inbox', T0 + 9 * DAY, { days: 1, ahead: 0 });
     const { differences, summary } = await run();
     expect(differences).toEqual([]);
     expect(summary.messages).toBe(2);

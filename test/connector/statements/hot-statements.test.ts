@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
+import { makePartitions } from '../../../src/connector/db/time-partitions.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { describeHotStatements, explain, type Plan } from '../../support/statements.ts';
 import { openConnectorDatabaseWithoutDays, T0 } from '../support/event-fixtures.ts';
@@ -17,7 +17,7 @@ let close: () => Promise<void>;
 
 beforeAll(async () => {
   ({ database, close } = await openConnectorDatabaseWithoutDays());
-  await makeInboxPartitions(database, T0, 0);
+  await makePartitions(database, 'inbox', T0, { days: 1, ahead: 0 });
   await fill();
 }, 120_000);
 afterAll(() => close());

@@ -79,7 +79,7 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
   'number-changes': { run: (db) => numberChanges(db) },
   'read-feed': {
     run: (db) => readChanges(db, 1_000, 100),
-    indexes: ['change_batches_seq', 'changes_pkey'],
+    indexes: ['change_batches_seq', 'changes_default_pkey'],
   },
   'read-feed-stretch': {
     run: (db) => readFiltered(db, 1_000, 100, { connectionId: 'c-7' }),
@@ -91,7 +91,7 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
   },
   'read-parked-entries': {
     run: (db) => consumers.readEntries(db, 'handler', [{ name: 'c-7', readTo: 0 }]),
-    indexes: ['parked_entries_pkey', 'change_batches_seq', 'changes_pkey'],
+    indexes: ['parked_entries_pkey', 'change_batches_seq', 'changes_default_pkey'],
   },
   'due-sends': {
     run: (db) => readQueues(db, { above: 29_500, queues: new Map([['c-7', 7]]) }, T0),

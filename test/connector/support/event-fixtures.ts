@@ -5,7 +5,7 @@ import {
   type MessageFacts,
   WEBHOOK_SEEN,
 } from '../../../src/connector/db/facts.ts';
-import { dropInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
+import { dropPartition, listPartitions } from '../../../src/connector/db/time-partitions.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
@@ -48,10 +48,12 @@ export function databaseOfFile(): Database {
   return ofFile(open, () => close());
 }
 
-/** The same without the days of the inbox, which a copy of the template has: only the default partition remains. */
+/** The same without the partitions that a copy of the template has: only the default ones remain. */
 export async function openConnectorDatabaseWithoutDays(): ReturnType<typeof openConnectorDatabase> {
   const opened = await openConnectorDatabase();
-  await dropInboxPartitions(opened.database, Number.MAX_SAFE_INTEGER);
+  for (const table of ['inbox', 'changes'] as const)
+    for (const { name } of await listPartitions(opened.database, table))
+      await dropPartition(opened.database, name);
   return opened;
 }
 

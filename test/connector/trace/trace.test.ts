@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { dropInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
+import { dropInboxPartitions } from '../../../src/connector/db/time-partitions.ts';
 import { traceMessage } from '../../../src/connector/trace/trace-message.ts';
 import { changeList } from '../../../src/contract/connector/changes.ts';
 import { connectorErrorBody } from '../../../src/contract/connector/errors.ts';

@@ -21,6 +21,6 @@ SELECT b.last_seq - b.size + c.position AS seq,
     c.data AS "data"
        FROM connector.change_batches b
       CROSS JOIN LATERAL (
-        SELECT * FROM connector.changes WHERE batch = b.id  ORDER BY position OFFSET 0) c
+        SELECT * FROM connector.changes WHERE batch = b.id AND at = b.changed_at  ORDER BY position OFFSET 0) c
       WHERE b.last_seq > $1::bigint  AND b.last_seq - b.size + c.position > $1::bigint
       ORDER BY b.last_seq, c.position LIMIT $2::bigint

@@ -4,7 +4,7 @@ SELECT w.key, e.attempts, c.*
    SELECT n.seq, n.attempts FROM connector.parked_entries n
     WHERE n.consumer = $1 AND n.key = w.key AND n.seq > w.above ORDER BY n.seq LIMIT 100) e
  CROSS JOIN LATERAL (
-   SELECT n.id, n.size, n.last_seq FROM connector.change_batches n
+   SELECT n.* FROM connector.change_batches n
     WHERE n.last_seq >= e.seq ORDER BY n.last_seq LIMIT 1) b
  CROSS JOIN LATERAL (
    SELECT e.seq,
@@ -28,5 +28,5 @@ SELECT w.key, e.attempts, c.*
        h.first_seen_by AS "firstSeenBy",
        h.historic AS "historic",
        h.data AS "data" FROM connector.changes h
-    WHERE h.batch = b.id AND h.position = b.size - (b.last_seq - e.seq) OFFSET 0) c
+    WHERE h.batch = b.id AND h.at = b.changed_at AND h.position = b.size - (b.last_seq - e.seq) OFFSET 0) c
  ORDER BY w.key, e.seq

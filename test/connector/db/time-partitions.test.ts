@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { dropInboxPartitions, makeInboxPartitions } from '../../../src/connector/db/inbox-partitions.ts';
+import {
+  daysOfChanges,
+  dropInboxPartitions,
+  listPartitions,
+  makePartitions,
+} from '../../../src/connector/db/time-partitions.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase, sqlState } from '../../../src/runtime/database/database.ts';
 import {
@@ -48,9 +53,9 @@ const partitions = async (): Promise<string[]> =>
 
 describe('the partitions of the inbox', () => {
   it('are created once for today and the next days, also across months', async () => {
-    expect(await makeInboxPartitions(database, NOON, 3)).toBe(4);
-    expect(await makeInboxPartitions(database, NOON, 3)).toBe(0);
-    expect(await makeInboxPartitions(database, NOON + DAY, 3)).toBe(1);
+    expect(await makePartitions(database, 'inbox', NOON, { days: 1, ahead: 3 })).toBe(4);
+    expect(await makePartitions(database, 'inbox', NOON, { days: 1, ahead: 3 })).toBe(0);
+    expect(await makePartitions(database, 'inbox', NOON + DAY, { days: 1, ahead: 3 })).toBe(1);
     expect(await partitions()).toEqual([
       'connector.inbox_20260227',
       'connector.inbox_20260228',
@@ -62,7 +67,7 @@ describe('the partitions of the inbox', () => {
   });
 
   it('contain the rows of their UTC day, from its first to its last millisecond', async () => {
-    await makeInboxPartitions(database, NOON, 1);
+    await makePartitions(database, 'inbox', NOON, { days: 1, ahead: 1 });
     const midnight = Date.UTC(2026, 1, 28);
     for (const at of [midnight - DAY, midnight - 1, midnight, midnight + DAY - 1, midnight + DAY]) {
       await receiveAt(at);
@@ -77,7 +82,7 @@ describe('the partitions of the inbox', () => {
   it('take over the rows that were stored in the default partition', async () => {
     for (const at of [NOON - DAY, NOON, NOON + 1, NOON + DAY]) await receiveAt(at);
     expect(await countBy()).toEqual({ 'connector.inbox_default': 4 });
-    expect(await makeInboxPartitions(database, NOON, 0)).toBe(1);
+    expect(await makePartitions(database, 'inbox', NOON, { days: 1, ahead: 0 })).toBe(1);
     expect(await countBy()).toEqual({ 'connector.inbox_20260227': 2, 'connector.inbox_default': 2 });
   });
 
@@ -98,7 +103,9 @@ describe('the partitions of the inbox', () => {
         }
       }
     });
-    const made = await Promise.all(others.map((db) => makeInboxPartitions(db, NOON, 3)));
+    const made = await Promise.all(
+      others.map((db) => makePartitions(db, 'inbox', NOON, { days: 1, ahead: 3 })),
+    );
     over = true;
     await Promise.all(writing);
     expect(made.reduce((sum, count) => sum + count, 0)).toBe(4);
@@ -111,7 +118,7 @@ describe('the partitions of the inbox', () => {
   });
 
   it('are dropped once their whole day is past the retention, and so are old rows of the default partition', async () => {
-    await makeInboxPartitions(database, NOON - 3 * DAY, 3);
+    await makePartitions(database, 'inbox', NOON - 3 * DAY, { days: 1, ahead: 3 });
     for (const at of [NOON - 9 * DAY, NOON - 3 * DAY, NOON - 2 * DAY, NOON + 9 * DAY]) await receiveAt(at);
     const before = Date.UTC(2026, 1, 25);
     expect(await dropInboxPartitions(database, before)).toEqual({ dropped: 1, busy: 0 });
@@ -121,7 +128,7 @@ describe('the partitions of the inbox', () => {
   });
 
   it('stay as long as somebody reads them, and deliveries do not wait for the drop', async () => {
-    await makeInboxPartitions(database, NOON - 3 * DAY, 3);
+    await makePartitions(database, 'inbox', NOON - 3 * DAY, { days: 1, ahead: 3 });
     const reading = Promise.withResolvers<void>();
     const over = Promise.withResolvers<void>();
     const reader = database.transaction(async (tx) => {
@@ -140,16 +147,16 @@ describe('the partitions of the inbox', () => {
   });
 
   it('are created for today after weeks without a process, and take over earlier rows', async () => {
-    await makeInboxPartitions(database, NOON, 7);
+    await makePartitions(database, 'inbox', NOON, { days: 1, ahead: 7 });
     const later = NOON + 40 * DAY;
     await receiveAt(later);
     expect(await countBy()).toEqual({ 'connector.inbox_default': 1 });
-    await makeInboxPartitions(database, later, 7);
+    await makePartitions(database, 'inbox', later, { days: 1, ahead: 7 });
     expect(await countBy()).toEqual({ 'connector.inbox_20260408': 1 });
   });
 
   it('have an index for look-ups by message, including the default partition', async () => {
-    await makeInboxPartitions(database, NOON, 1);
+    await makePartitions(database, 'inbox', NOON, { days: 1, ahead: 1 });
     const rows = await database.query<{ name: string }>(
       `SELECT tablename AS name FROM pg_indexes WHERE indexdef LIKE '%(message_id, change_batch, received_at)%' ORDER BY 1`,
     );
@@ -159,5 +166,39 @@ describe('the partitions of the inbox', () => {
       'inbox_20260228',
       'inbox_default',
     ]);
+  });
+});
+
+describe('the partitions of the feed', () => {
+  const bounds = async () =>
+    (await listPartitions(database, 'changes')).map(({ name, from, to }) => [name, (to - from) / DAY]);
+
+  it('have the asked length, begin at its multiples, and close the gaps that another length has left', async () => {
+    await makePartitions(database, 'changes', NOON, { days: 1, ahead: 1 });
+    expect(await bounds()).toEqual([
+      ['changes_20260227', 1],
+      ['changes_20260228', 1],
+    ]);
+    await makePartitions(database, 'changes', NOON, { days: 7, ahead: 7 });
+    expect(await bounds()).toEqual([
+      ['changes_20260226', 1],
+      ['changes_20260227', 1],
+      ['changes_20260228', 1],
+      ['changes_20260301', 4],
+      ['changes_20260305', 7],
+    ]);
+    expect(await makePartitions(database, 'changes', NOON + 2 * DAY, { days: 1, ahead: 7 })).toBe(0);
+  });
+
+  it.each([
+    [1, 1],
+    [15, 1],
+    [16, 2],
+    [90, 6],
+    [449, 30],
+    [3_650, 30],
+    [Number.POSITIVE_INFINITY, 30],
+  ])('of %s days that are kept have %i days each', (kept, days) => {
+    expect(daysOfChanges(kept)).toBe(days);
   });
 });

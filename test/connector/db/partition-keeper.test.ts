@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createInboxKeeper, type InboxKeeper } from '../../../src/connector/inbox/inbox-keeper.ts';
+import { createPartitionKeeper, type PartitionKeeper } from '../../../src/connector/db/partition-keeper.ts';
+import { listPartitions } from '../../../src/connector/db/time-partitions.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openConnectorDatabaseWithoutDays, silentLogger } from '../support/event-fixtures.ts';
@@ -8,13 +9,19 @@ const HOUR = 3_600_000;
 
 let database: Database;
 let clock: ManualClock;
-let keeper: InboxKeeper;
+let keeper: PartitionKeeper;
 let close: () => Promise<void>;
 
 beforeEach(async () => {
   ({ database, close } = await openConnectorDatabaseWithoutDays());
   clock = new ManualClock(Date.UTC(2026, 0, 15, 23, 30));
-  keeper = createInboxKeeper({ database, clock, logger: silentLogger, retentionDays: 2 });
+  keeper = createPartitionKeeper({
+    database,
+    clock,
+    logger: silentLogger,
+    inboxDays: 2,
+    changeDays: Infinity,
+  });
 });
 afterEach(async () => {
   await keeper.close();
@@ -35,6 +42,21 @@ describe('the maintenance of the inbox', () => {
     expect(await days()).toEqual([
       ...[15, 16, 17, 18, 19, 20, 21, 22].map((day) => `inbox_202601${day}`),
       'inbox_default',
+    ]);
+  });
+
+  it('creates those of the feed for a week, each a fifteenth of its retention', async () => {
+    const other = createPartitionKeeper({
+      database,
+      clock,
+      logger: silentLogger,
+      inboxDays: 2,
+      changeDays: 60,
+    });
+    await other.keep();
+    expect((await listPartitions(database, 'changes')).map(({ name }) => name)).toEqual([
+      'changes_20260115',
+      'changes_20260119',
     ]);
   });
 
@@ -83,7 +105,13 @@ describe('the maintenance of the inbox', () => {
     const broken: Database = Object.assign(Object.create(database), {
       query: () => Promise.reject(new Error('gone')),
     });
-    const other = createInboxKeeper({ database: broken, clock, logger: silentLogger, retentionDays: 2 });
+    const other = createPartitionKeeper({
+      database: broken,
+      clock,
+      logger: silentLogger,
+      inboxDays: 2,
+      changeDays: Infinity,
+    });
     await expect(other.keep()).resolves.toBeUndefined();
     other.start();
     await other.close();
@@ -97,7 +125,13 @@ describe('the maintenance of the inbox', () => {
         failing ? Promise.reject(new Error('gone')) : database.query(...args),
       transaction: (...args: Parameters<Database['transaction']>) => database.transaction(...args),
     });
-    const other = createInboxKeeper({ database: shaky, clock, logger: silentLogger, retentionDays: 2 });
+    const other = createPartitionKeeper({
+      database: shaky,
+      clock,
+      logger: silentLogger,
+      inboxDays: 2,
+      changeDays: Infinity,
+    });
     await other.keep();
     other.start();
     failing = false;

@@ -1,2 +1,0 @@
-ALTER TABLE "connector"."messages" ADD COLUMN "peer_named" boolean DEFAULT false NOT NULL;--> statement-breakpoint
-CREATE INDEX "messages_unknown_sender" ON "connector"."messages" USING btree ("connection_id","created_at" DESC NULLS FIRST) WHERE "connector"."messages"."peer" is null and "connector"."messages"."direction" = 'incoming';

@@ -1,2 +1,0 @@
-ALTER TABLE "connector"."messages" ADD COLUMN "erased" boolean DEFAULT false NOT NULL;--> statement-breakpoint
-CREATE INDEX "messages_erased" ON "connector"."messages" USING btree ("connection_id","id") WHERE "connector"."messages"."erased";

@@ -1,1 +1,0 @@
-ALTER TABLE "connector"."feed" ADD COLUMN "deleted_seq" bigint DEFAULT 0 NOT NULL;

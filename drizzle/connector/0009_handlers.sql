@@ -1,1 +1,0 @@
-ALTER TABLE "connector"."processes" ADD COLUMN "handles" boolean DEFAULT false NOT NULL;
