@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createReconciler } from '../../src/connector/reconcile/reconciler.ts';
 
 import { ManualNotifier } from '../connector/support/manual-notifier.ts';
-import { openPollBench, type PollBench, sharePollDatabase } from '../connector/support/poll-bench.ts';
+import { type PollBench, pollBenchesOfFile } from '../connector/support/poll-bench.ts';
 import type { Answer, ServiceRequest } from '../connector/support/scripted-service.ts';
 
 const WHOLE = process.env['CAMPAIGN'] === 'whole';
@@ -115,12 +115,12 @@ async function missing({ database, service }: PollBench): Promise<readonly strin
   });
 }
 
-const shared = sharePollDatabase();
+const { openBench } = pollBenchesOfFile();
 
 test('nothing is lost to answers that are odd for a while, and no poll asks without end', async () => {
   const seed = WHOLE ? {} : { seed: 1 };
   const property = fc.asyncProperty(oddity, async ({ path, change }) => {
-    const bench = await openPollBench(shared());
+    const bench = await openBench();
     const { service, clock } = bench;
     const reconciler = createReconciler({
       ...bench.poller,

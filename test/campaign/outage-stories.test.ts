@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ListMessagesAnswer } from '../../src/contract/service/messages.ts';
 import { simulatedSessions } from '../../src/platform/network/sessions.ts';
-import { startTestSandbox, type TestSandbox } from '../sandbox/fixture.ts';
+import { startTestSandbox } from '../sandbox/fixture.ts';
+import { ofFile } from '../support/of-file.ts';
 import { proves } from '../support/proves.ts';
 
 const WHOLE = process.env['CAMPAIGN'] === 'whole';
@@ -59,11 +60,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
 const story = fc.array(fc.record({ owner: fc.nat(OWNERS - 1), happening }), { minLength: 20, maxLength: 50 });
 
 describe('any sequence of outages', () => {
-  let bed: TestSandbox;
-  beforeAll(async () => {
-    bed = await startTestSandbox();
-  });
-  afterAll(() => bed.close());
+  const bed = ofFile(startTestSandbox);
 
   interface Cast {
     readonly key: string;

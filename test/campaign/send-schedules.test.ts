@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceUnreachable } from '../../src/connector/service-client/service-errors.ts';
 import { lose, OutboxBench, refuse, SOMEBODY, sentAs } from '../connector/outbox/outbox-bench.ts';
 import { newId } from '../connector/support/event-fixtures.ts';
 import { dyingDatabase } from '../support/dying-database.ts';
+import { ofFile } from '../support/of-file.ts';
 
 const WHOLE = process.env['CAMPAIGN'] === 'whole';
 const SECOND = 1_000;
@@ -11,11 +12,7 @@ const MINUTE = 60 * SECOND;
 const OTHER = '447700900202';
 const THIRD = '447700900203';
 
-let bench: OutboxBench;
-beforeAll(async () => {
-  bench = await OutboxBench.open();
-});
-afterAll(() => bench.close());
+const bench = ofFile(() => OutboxBench.open());
 beforeEach(() => bench.forget());
 afterEach(() => bench.stopAll());
 

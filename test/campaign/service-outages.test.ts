@@ -1,5 +1,5 @@
 import dns from 'node:dns';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createConnector } from '../../src/connector/connector.ts';
 import { queueSend } from '../../src/connector/outbox/queue-send.ts';
 import type { PhoneMessage } from '../../src/contract/sandbox/contacts.ts';
@@ -9,10 +9,11 @@ import { createKeyRing, generateSealingKey } from '../../src/runtime/sealing/key
 import { createClockNotifier } from '../support/clock-notifier.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { ofFile } from '../support/of-file.ts';
 import { type OutageGate, type Passage, startOutageGate } from '../support/outage-gate.ts';
 import { silentLogger } from '../support/platform.ts';
 import { readAllEntries } from '../support/read-lists.ts';
-import { openSendsWorld, type SendsWorld } from '../support/sends-world.ts';
+import { openSendsWorld } from '../support/sends-world.ts';
 
 /*
  * The service is unavailable for ten minutes, in every way that it can be. Once it is back, everything that waits is
@@ -35,11 +36,7 @@ const OUTAGES: readonly { readonly name: string; readonly passage: Passage; read
   { name: '429 with Retry-After', passage: { kind: 'answered', status: 429, retryAfter: 5 } },
 ];
 
-let world: SendsWorld;
-beforeAll(async () => {
-  world = await openSendsWorld(QUEUES);
-}, 120_000);
-afterAll(() => world?.close());
+const world = ofFile(() => openSendsWorld(QUEUES));
 
 interface OutageTest {
   readonly gate: OutageGate;

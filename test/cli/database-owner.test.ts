@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { claimForSandbox, hasOwnConnector, refuseSandbox } from '../../src/commands/database-owner.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
-import { createTestDatabase } from '../support/database.ts';
+import type { Database } from '../../src/runtime/database/database.ts';
+import { createTestDatabase, openPool } from '../support/database.ts';
 import { silentLogger } from '../support/platform.ts';
 
 const WITH_CONNECTOR = { connector: true };
@@ -10,7 +10,7 @@ const SERVICE_ALONE = { connector: false };
 
 async function openNamed(schemas: { connector?: boolean; platform?: boolean } = {}) {
   const { url, drop } = await createTestDatabase(schemas);
-  const database = openDatabase({ url, name: 'test', poolSize: 1, clock: systemClock, logger: silentLogger });
+  const database = openPool(url, { poolSize: 1 });
   onTestFinished(async () => {
     await database.close();
     await drop();

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runSandbox } from '../../src/commands/run-sandbox.ts';
 import { sandboxEvent } from '../../src/contract/sandbox/calls.ts';
 import { readEvents } from '../support/event-reader.ts';
 import { listen } from '../support/listen.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { startTestLoop } from '../support/loop.ts';
 import { callJson } from '../support/loop-client.ts';
+import { ofFile } from '../support/of-file.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
 /** Several processes start in a test, on a machine that may be busy. */
@@ -15,17 +16,15 @@ const CONTACT = '447700900201';
 const runHere = (words: readonly string[]) => runInProcess(runSandbox, words);
 
 describe('npm run sandbox', { timeout: SLOW_MS }, () => {
-  let test: TestLoop;
+  const test = ofFile(startTestLoop);
   let url: string;
   /** The snapshot with which each test begins. */
   let begun: string;
 
   beforeAll(async () => {
-    test = await startTestLoop();
     url = test.loop.info().sandboxUrl;
     ({ id: begun } = await test.sandbox<{ id: string }>('POST', '/snapshots', {}));
   }, SLOW_MS);
-  afterAll(() => test.close());
   beforeEach(() => test.sandbox('POST', `/snapshots/${begun}/restore`));
 
   const run = (...words: string[]) => runHere([...words, '--url', url]);

@@ -1,16 +1,13 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CallRefused, type Change, changesAfter, createConnectorClient } from '../../src/client/index.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { startTestLoop } from '../support/loop.ts';
+import { ofFile } from '../support/of-file.ts';
 
 describe('the client of a connector', () => {
-  let running: TestLoop;
-  beforeAll(async () => {
-    running = await startTestLoop();
-  });
-  afterAll(() => running.close());
+  const running = ofFile(startTestLoop);
 
   const clientWith = (token: string, timeoutMs?: number) =>
     createConnectorClient({

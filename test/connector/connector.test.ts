@@ -1,15 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createKeyRing, generateSealingKey, SealingError } from '../../src/runtime/sealing/key-ring.ts';
+import { ofTest } from '../support/of-file.ts';
 import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from './support/running-connector.ts';
 import type { ServiceMessage } from './support/scripted-service.ts';
 
-let world: ConnectorWorld;
+const world = ofTest(() => ConnectorWorld.open());
 
 beforeEach(async () => {
-  world = await ConnectorWorld.open();
   world.service.addConnection('c1');
 });
-afterEach(() => world.close());
 
 function received(message: ServiceMessage) {
   return {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { commitBatch } from '../../src/connector/db/commit-batch.ts';
 import { makePartitions } from '../../src/connector/db/time-partitions.ts';
 import { numberChanges } from '../../src/connector/feed/sequencer.ts';
@@ -6,24 +6,21 @@ import { type RetentionDays, startRetention } from '../../src/connector/retentio
 import { createPresence, type Presence } from '../../src/connector/work/presence.ts';
 import type { Database } from '../../src/runtime/database/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { ofTest } from '../support/of-file.ts';
 import { openConnectorDatabase, polled, readAllChanges, silentLogger, T0 } from './support/event-fixtures.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
+const opened = ofTest(() => openConnectorDatabase());
 let processes: ForgettingProcess[] = [];
 
-beforeEach(async () => {
-  opened = await openConnectorDatabase();
-});
 afterEach(async () => {
   for (const { stop, presence } of processes) {
     await stop();
     await presence.stop();
   }
   processes = [];
-  await opened.close();
 });
 
 interface ForgettingProcess {

@@ -1,8 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
-import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { openDatabase } from '../../src/runtime/database/database.ts';
-import { silentLogger } from '../support/platform.ts';
+import { openPool } from '../support/database.ts';
 import { REDIS_MISSING, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { runTestConnector } from '../support/run-test-connector.ts';
 
@@ -18,7 +16,7 @@ it.skipIf(REDIS_MISSING !== undefined)('deployments that share a Redis share no 
   onTestFinished(() => client.disconnect());
   for (const feedId of ['aaaaaaaaaaaa', 'bbbbbbbbbbbb']) {
     const prepare = async (url: string): Promise<void> => {
-      const database = openDatabase({ url, name: 'test', clock: systemClock, logger: silentLogger });
+      const database = openPool(url);
       await database.query('update connector.feed set id = $1', [feedId]);
       await database.close();
     };

@@ -2,11 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { type RunningConnector, runConnector } from '../../src/commands/run-connector.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { openDatabase } from '../../src/runtime/database/database.ts';
 import { createMetrics, type Metrics } from '../../src/runtime/metrics/metrics.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { ScriptedService } from '../connector/support/scripted-service.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, openPool, type TestDatabase } from '../support/database.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { silentLogger } from '../support/platform.ts';
 import { ROOT } from '../support/root.ts';
@@ -189,12 +188,7 @@ describe('docs/operations.md and docs/appendix/metrics.md', () => {
       text.split(';').filter((statement) => statement.trim() !== ''),
     );
     expect(statements).toHaveLength(6);
-    const handle = openDatabase({
-      url: database.url,
-      name: 'test',
-      clock: systemClock,
-      logger: silentLogger,
-    });
+    const handle = openPool(database.url);
     await handle.query(
       `insert into connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient, text,
          idempotency_key, state, created_at, updated_at)

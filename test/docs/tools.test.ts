@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestSandbox, type TestSandbox } from '../sandbox/fixture.ts';
+import { describe, expect, it } from 'vitest';
+import { startTestSandbox } from '../sandbox/fixture.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { ofFile } from '../support/of-file.ts';
 import { ROOT } from '../support/root.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
 
 const BLOCKS = readBlocks(readProjectFile('docs/tools.md'));
 
 describe('docs/tools.md', () => {
-  let bed: TestSandbox;
-  beforeAll(async () => {
-    bed = await startTestSandbox();
-  });
-  afterAll(() => bed.close());
+  const bed = ofFile(startTestSandbox);
 
   it('leads from an app to tool calls with commands as pasted', { timeout: 120_000 }, async () => {
     expect(BLOCKS.map(({ language }) => language)).toEqual(['sh', 'sh', 'sh', 'sh']);

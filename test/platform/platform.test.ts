@@ -1,31 +1,22 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { webhookEvent } from '../../src/contract/service/events.ts';
 import { PlatformAlreadyRuns } from '../../src/platform/db/process-lease.ts';
 import { createPlatform } from '../../src/platform/platform.ts';
-import {
-  readExactly,
-  seedWorkspace,
-  silentLogger,
-  startTestPlatform,
-  type TestPlatform,
-} from '../support/platform.ts';
+import { ofFile, ofTest } from '../support/of-file.ts';
+import { readExactly, seedWorkspace, silentLogger, startTestPlatform } from '../support/platform.ts';
 import { proves } from '../support/proves.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { startReceiver } from '../support/receiver.ts';
 
 describe('platform', () => {
-  let service: TestPlatform;
-  let receiver: Receiver;
-  beforeAll(async () => {
-    service = await startTestPlatform({
+  const service = ofFile(() =>
+    startTestPlatform({
       ports: { hosts: { target: (host) => (host === 'hooks.example.com' ? receiver.origin : undefined) } },
-    });
-  });
-  afterAll(() => service.close());
+    }),
+  );
+  const receiver = ofTest(startReceiver);
   beforeEach(async () => {
-    receiver = await startReceiver();
     await service.platform.reset();
   });
-  afterEach(() => receiver.close());
 
   async function seedWithWebhook() {
     const seeded = await seedWorkspace(service);

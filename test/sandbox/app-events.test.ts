@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ofTest } from '../support/of-file.ts';
 import { proves } from '../support/proves.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { isSignedWith } from '../support/signed-request.ts';
 import { useHookedSandbox } from './hooked-sandbox.ts';
 import { obtainByPage, obtainTokens, REDIRECT_URI, type RegisteredApp } from './oauth-client.ts';
@@ -9,13 +10,11 @@ const hook = useHookedSandbox();
 const PHONE = '491700000010';
 const FOUR = ['connection.connected', 'connection.disconnected', 'message.received', 'message.status'];
 
-let receiver: Receiver;
+const receiver = ofTest(startReceiver);
 beforeEach(async () => {
-  receiver = await startReceiver();
   await hook.call('PUT', '/hosts/app.example.com', { target: receiver.origin });
   await hook.call('PUT', '/timing', { sendScale: 0 });
 });
-afterEach(() => receiver.close());
 
 async function register(more: object = {}): Promise<RegisteredApp> {
   const { body } = await hook.call('POST', '/oauth-apps', {

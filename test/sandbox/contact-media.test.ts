@@ -1,23 +1,22 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { phoneMessageList } from '../../src/contract/sandbox/contacts.ts';
+import { ofFile } from '../support/of-file.ts';
 import { readExactly } from '../support/platform.ts';
-import { startTestSandbox, type TestSandbox } from './fixture.ts';
+import { startTestSandbox } from './fixture.ts';
 
 const PERSON = '491700000077';
 const FILE = randomBytes(500_001);
 const media = { filename: 'photo.jpg', mimetype: 'image/jpeg', data: FILE.toString('base64') };
 
 describe('files sent by people on the network', () => {
-  let test: TestSandbox;
+  const test = ofFile(startTestSandbox);
   let connectionId: string;
   beforeAll(async () => {
-    test = await startTestSandbox();
     const { body } = await test.service.call('GET', '/connections', { key: test.sandbox.seed.apiKey });
     const { connections } = body as { connections: { id: string; provider: string }[] };
     connectionId = connections.find(({ provider }) => provider === 'qr')?.id ?? '';
   });
-  afterAll(() => test.close());
 
   const write = (body: object) =>
     test.call('POST', `/contacts/${PERSON}/messages`, { connectionId, ...body });

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { beforeEach } from 'vitest';
+import { ofFile } from '../support/of-file.ts';
 import type { ApiAnswer } from '../support/platform.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { WatchedClock } from '../support/watched-clock.ts';
@@ -22,7 +23,7 @@ const HOST = 'crm.example.com';
 /** Makes one for a file; each test finds it reset. */
 export function useHookedSandbox(): HookedSandbox {
   const clock = new WatchedClock();
-  let test: TestSandbox;
+  const test = ofFile(() => startTestSandbox({ clock }));
   let receiver: Receiver;
   let secret = '';
   let connectionId = '';
@@ -35,10 +36,6 @@ export function useHookedSandbox(): HookedSandbox {
       ...(body === undefined ? {} : { body }),
     });
 
-  beforeAll(async () => {
-    test = await startTestSandbox({ clock });
-  });
-  afterAll(() => test.close());
   beforeEach(async () => {
     await call('POST', '/reset');
     clock.forget();

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestSandbox, type TestSandbox } from './fixture.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ofFile } from '../support/of-file.ts';
+import { startTestSandbox } from './fixture.ts';
 import {
   authorizeApp,
   obtainTokens,
@@ -9,13 +10,9 @@ import {
   refreshTokens,
 } from './oauth-client.ts';
 
-let test: TestSandbox;
+const test = ofFile(startTestSandbox);
 let app: RegisteredApp;
 
-beforeAll(async () => {
-  test = await startTestSandbox();
-});
-afterAll(() => test.close());
 beforeEach(async () => {
   await test.sandbox.reset();
   const { body } = await test.call('POST', '/oauth-apps', {

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestSandbox, type TestSandbox } from './fixture.ts';
+import { describe, expect, test } from 'vitest';
+import { ofFile } from '../support/of-file.ts';
+import { startTestSandbox } from './fixture.ts';
 
 const MINUTE = 60_000;
 
 describe('phones and outages over the control API', () => {
-  let bed: TestSandbox;
-  beforeAll(async () => {
-    bed = await startTestSandbox();
-  });
-  afterAll(() => bed.close());
+  const bed = ofFile(startTestSandbox);
 
   let added = 0;
   async function addConnection(provider: 'qr' | 'cloud_api' = 'qr') {

@@ -1,9 +1,10 @@
 import { PNG } from 'pngjs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { connectionDetailAnswer, createdConnectionAnswer } from '../../src/contract/service/connections.ts';
 import { drawPicture } from '../../src/platform/connections/pairing/draw-picture.ts';
 import { scanPicture } from '../../src/sandbox/endpoints/phone-camera.ts';
-import { startTestSandbox, type TestSandbox } from './fixture.ts';
+import { ofFile } from '../support/of-file.ts';
+import { startTestSandbox } from './fixture.ts';
 
 const HEAD = 'data:image/png;base64,';
 const toDataUri = (bytes: Buffer): string => HEAD + bytes.toString('base64');
@@ -35,14 +36,12 @@ function claimingSize(uri: string, side: number): string {
 }
 
 describe('the phone of an owner', () => {
-  let sandbox: TestSandbox;
+  const sandbox = ofFile(startTestSandbox);
   let workspaceId: string;
   let key: string;
   beforeAll(async () => {
-    sandbox = await startTestSandbox();
     ({ workspaceId, apiKey: key } = sandbox.sandbox.info());
   });
-  afterAll(() => sandbox.close());
 
   async function create() {
     const { body } = await sandbox.service.call('POST', '/connections', { key });

@@ -1,16 +1,13 @@
 import express from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { routeReference } from '../../src/runtime/page/reference.ts';
 import { openPage } from '../support/chromium.ts';
 import { listen } from '../support/listen.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { ofFile } from '../support/of-file.ts';
+import { startTestService } from '../support/service.ts';
 
 describe('the API reference at /docs', () => {
-  let test: TestService;
-  beforeAll(async () => {
-    test = await startTestService();
-  });
-  afterAll(() => test?.close());
+  const test = ofFile(startTestService);
 
   it('shows the service, carries out a call with the key of the sandbox, and loads nothing from elsewhere', async () => {
     const { sandboxUrl } = test.info;

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
+import { ofFile } from '../support/of-file.ts';
 import { type Caller, createCaller } from '../support/read-lists.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
 
-let test: TestService;
+const test = ofFile(startTestService);
 let snapshot: string;
-beforeAll(async () => {
-  test = await startTestService();
-});
-afterAll(() => test.close());
 beforeEach(async () => {
   ({ id: snapshot } = await test.sandbox<{ id: string }>('POST', '/snapshots', {}));
 });

@@ -1,13 +1,10 @@
 import { once } from 'node:events';
 import { request as openRequest } from 'node:http';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestSandbox, type TestSandbox } from './fixture.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ofFile } from '../support/of-file.ts';
+import { startTestSandbox } from './fixture.ts';
 
-let test: TestSandbox;
-beforeAll(async () => {
-  test = await startTestSandbox();
-});
-afterAll(() => test.close());
+const test = ofFile(startTestSandbox);
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
 type Answer = { status: number; headers: Record<string, any>; body: any };

@@ -1,7 +1,12 @@
 import postgres from 'postgres';
 import { inject } from 'vitest';
 import type { Clock } from '../../src/runtime/clock/clock.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { type Database, type DatabaseOptions, openDatabase } from '../../src/runtime/database/database.ts';
+import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { createOwnDatabase, type OwnDatabase } from '../../src/testing/own-database.ts';
+
+export const silentLogger = createLogger({ level: 'silent', name: 'test' });
 
 /** The database of one test. */
 export type TestDatabase = OwnDatabase;
@@ -22,4 +27,33 @@ export function createTestDatabase(
 ): Promise<TestDatabase> {
   const schemas = (['connector', 'platform'] as const).filter((schema) => options[schema] === true);
   return createOwnDatabase(inject('databaseUrl'), schemas, options.clock);
+}
+
+/** A pool of connections to a database. */
+export function openPool(url: string, options: Partial<DatabaseOptions> = {}): Database {
+  return openDatabase({ url, name: 'test', clock: systemClock, logger: silentLogger, ...options });
+}
+
+/** A database of one test with a pool of connections to it. */
+export interface OpenedDatabase {
+  readonly url: string;
+  readonly database: Database;
+  close(): Promise<void>;
+}
+
+/** Creates a database, as `createTestDatabase` does, and opens a pool. */
+export async function openTestDatabase(
+  schemas: { connector?: boolean; platform?: boolean } = {},
+  poolSize = 4,
+): Promise<OpenedDatabase> {
+  const { url, drop } = await createTestDatabase(schemas);
+  const database = openPool(url, { poolSize });
+  return {
+    url,
+    database,
+    async close() {
+      await database.close();
+      await drop();
+    },
+  };
 }

@@ -1,11 +1,10 @@
 import { expect } from 'vitest';
 import type { z } from 'zod';
 import { createPlatform, type Platform, type PlatformPorts } from '../../src/platform/platform.ts';
-import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
-import { createLogger, type Logger } from '../../src/runtime/logger/logger.ts';
+import type { Database } from '../../src/runtime/database/database.ts';
+import type { Logger } from '../../src/runtime/logger/logger.ts';
 import { checkAnswer } from './check-answer.ts';
-import { createTestDatabase } from './database.ts';
+import { openTestDatabase, silentLogger } from './database.ts';
 import { listen } from './listen.ts';
 import { ManualClock } from './manual-clock.ts';
 
@@ -59,18 +58,13 @@ const somewherePublic: NonNullable<PlatformPorts['lookup']> = async () => [
   { address: '93.184.216.34', family: 4 },
 ];
 
-export const silentLogger = createLogger({ level: 'silent', name: 'test' });
+export { silentLogger };
 
 /** Starts a platform with a manual clock and, by default, sends without latency. */
 export async function startTestPlatform(options: TestPlatformOptions = {}): Promise<TestPlatform> {
   const { clock = new ManualClock(), sendScale = 0, sendsPerMinute } = options;
-  const testDatabase = await createTestDatabase({ platform: true });
-  const database = openDatabase({
-    url: testDatabase.url,
-    name: 'test',
-    clock: systemClock,
-    logger: silentLogger,
-  });
+  const opened = await openTestDatabase({ platform: true }, 10);
+  const { database } = opened;
   let origin = 'http://127.0.0.1';
   const start = (): Promise<Platform> =>
     createPlatform({
@@ -93,7 +87,7 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
       return platform;
     },
     database,
-    databaseUrl: testDatabase.url,
+    databaseUrl: opened.url,
     clock,
     origin,
     port,
@@ -124,8 +118,7 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
     async close() {
       await server.drain(0);
       await platform.close();
-      await database.close();
-      await testDatabase.drop();
+      await opened.close();
     },
   };
 }

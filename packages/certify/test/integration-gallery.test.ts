@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { obtainTokens, REDIRECT_URI } from '../../../test/sandbox/oauth-client.ts';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
+import { ofFile } from '../../../test/support/of-file.ts';
 import { createCaller } from '../../../test/support/read-lists.ts';
-import { startTestService, type TestService } from '../../../test/support/service.ts';
+import { startTestService } from '../../../test/support/service.ts';
 import { createContext } from '../src/integration/context.ts';
 import { INTEGRATION_CHECKS, runIntegrationSuite } from '../src/integration/run-integration-suite.ts';
 import type { Report } from '../src/report/report.ts';
@@ -16,7 +17,7 @@ const SLOW_MS = 120_000;
 const OF_A_FAULT_MS = 100_000;
 const SCOPES = ['messaging.read', 'messaging.send', 'messaging.events', 'messaging.manage'];
 
-let service: TestService;
+const service = ofFile(() => startTestService({ clock: servedBy }));
 let time = new ManualClock();
 let number = 0;
 
@@ -29,10 +30,8 @@ const servedBy: Clock = {
 };
 
 beforeAll(async () => {
-  service = await startTestService({ clock: servedBy });
   await service.sandbox('POST', '/clock/freeze');
 });
-afterAll(() => service.close());
 
 interface Options {
   /** It has no webhook. */

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ConnectorMessageList } from '../../../src/contract/connector/messages.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { startTestLoop, type TestLoop } from '../../../test/support/loop.ts';
+import { startTestLoop } from '../../../test/support/loop.ts';
+import { ofFile } from '../../../test/support/of-file.ts';
 import { PROFILES } from '../src/receiver/profile.ts';
 import { runReceiverSuite } from '../src/receiver/run-receiver-suite.ts';
 import { createObserver } from '../src/runner/observer.ts';
@@ -9,11 +10,7 @@ import { createObserver } from '../src/runner/observer.ts';
 const SECRET = 'whsec_b3VyLW93bi1zZWNyZXQ=';
 
 describe('the connector, graded like any other receiver', () => {
-  let loop: TestLoop;
-  beforeAll(async () => {
-    loop = await startTestLoop({ webhookSecret: SECRET });
-  });
-  afterAll(() => loop.close());
+  const loop = ofFile(() => startTestLoop({ webhookSecret: SECRET }));
 
   it('passes levels W and E', async () => {
     const { results, verdict } = await runReceiverSuite({

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { NETWORK_NAME, openPage } from '../../../test/support/chromium.ts';
-import { startTestService, type TestService } from '../../../test/support/service.ts';
+import { ofFile } from '../../../test/support/of-file.ts';
+import { startTestService } from '../../../test/support/service.ts';
 
 describe('the console over plain HTTP, under a network host name', () => {
-  let test: TestService;
-  beforeAll(async () => {
-    test = await startTestService({ host: '0.0.0.0', allowedHosts: [NETWORK_NAME] });
-  });
-  afterAll(() => test?.close());
+  const test = ofFile(() => startTestService({ host: '0.0.0.0', allowedHosts: [NETWORK_NAME] }));
 
   it('is live, creates and copies, although the browser lacks locks, random UUIDs and the clipboard there', async () => {
     const { sandboxUrl } = test.info;

@@ -1,23 +1,22 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConnectorOptions } from '../../../src/connector/connector.ts';
 import { connectorAccount, connectorAccountList } from '../../../src/contract/connector/accounts.ts';
 import { syncStatus } from '../../../src/contract/connector/sync.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from '../support/running-connector.ts';
 import { ScriptedService, type ServiceMessage } from '../support/scripted-service.ts';
 
 const KEY = 'key-of-the-second';
-let world: ConnectorWorld;
+const world = ofFile(() => ConnectorWorld.open());
 let running: RunningConnector;
 let second: ScriptedService;
 
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
   world.service.addConnection('c1');
   running = await world.start();
 });
-afterAll(() => world.close());
 beforeEach(async () => {
   await world.clock.advance(1_000);
   second = await ScriptedService.start();

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { CONNECTOR_ENDPOINTS } from '../../../src/contract/connector/endpoints.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
 import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
 
-let world: ConnectorWorld;
+const world = ofFile(() => ConnectorWorld.open());
 let running: RunningConnector;
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
   running = await world.start({ hosts: ['crm.example'], database: world.database });
 });
-afterAll(() => world.close());
 
 interface Asked {
   readonly host?: string | null;

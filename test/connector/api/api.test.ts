@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { connectorAccountList } from '../../../src/contract/connector/accounts.ts';
 import { connectorConnection, connectorConnectionList } from '../../../src/contract/connector/connections.ts';
@@ -6,11 +6,11 @@ import { connectorErrorBody } from '../../../src/contract/connector/errors.ts';
 import { findingList } from '../../../src/contract/connector/findings.ts';
 import { connectorMessage, connectorMessageList } from '../../../src/contract/connector/messages.ts';
 import { healthAnswer, syncResult, syncStatus } from '../../../src/contract/connector/sync.ts';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { openDatabase } from '../../../src/runtime/database/database.ts';
+import { openPool } from '../../support/database.ts';
 import { startFaultProxy } from '../../support/fault-proxy.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { proves } from '../../support/proves.ts';
-import { received, silentLogger } from '../support/event-fixtures.ts';
+import { received } from '../support/event-fixtures.ts';
 import {
   type Answer,
   ConnectorWorld,
@@ -62,7 +62,7 @@ const PATHS = {
   '/v1/webhook/rotate': ['post'],
 };
 
-let world: ConnectorWorld;
+const world = ofFile(() => ConnectorWorld.open());
 let running: RunningConnector;
 /** The time of the first poll. A later one that finds nothing does not write how far it got. */
 let polledAt: string;
@@ -70,7 +70,6 @@ let polledAt: string;
 let expectedIds: string[];
 
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
   const { service, clock } = world;
   service.addConnection('c1', { label: 'Front desk' });
   service.addConnection('c2', { provider: 'cloud_api', status: 'disconnected' });
@@ -86,7 +85,6 @@ beforeAll(async () => {
   await running.ask('POST', '/v1/sync');
   polledAt = new Date(clock.now()).toISOString();
 });
-afterAll(() => world.close());
 
 const get = (path: string) => running.ask('GET', path);
 
@@ -534,7 +532,7 @@ describe('an unavailable database', () => {
     const { hostname, port } = new URL(world.databaseUrl);
     const proxy = await startFaultProxy({ host: hostname, port: Number(port) });
     const url = proxy.route(world.databaseUrl);
-    const database = openDatabase({ url, name: 'test', clock: systemClock, logger: silentLogger });
+    const database = openPool(url);
     const lost = await world.start({ database, role: 'web' });
     try {
       await proxy.refuse();

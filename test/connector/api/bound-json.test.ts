@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { ofFile } from '../../support/of-file.ts';
 import { parsedTexts } from '../../support/parsed-texts.ts';
-import { runTestConnector, type TestConnector } from '../../support/run-test-connector.ts';
+import { runTestConnector } from '../../support/run-test-connector.ts';
 
 const MIB = 1024 * 1024;
 
-let connector: TestConnector;
-beforeAll(async () => {
-  connector = await runTestConnector();
-});
-afterAll(() => connector.close());
+const connector = ofFile(runTestConnector);
 
 it.each([
   ['application/json;charset=utf8', 400, 'limit'],

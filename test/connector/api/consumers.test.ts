@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Change, ChangeList } from '../../../src/contract/connector/changes.ts';
 import {
   type Consumer,
@@ -11,6 +11,7 @@ import { connectorErrorBody } from '../../../src/contract/connector/errors.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 import { findFreePort } from '../../support/find-free-port.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { REDIS_MISSING, startTestRedis } from '../../support/redis.ts';
 import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
 
@@ -18,7 +19,7 @@ const MINUTE_MS = 60_000;
 const NOT_PUBLIC = 'url: its host must have a public address, and only public ones.';
 const ADDRESS = 'https://93.184.215.14/changes';
 
-let world: ConnectorWorld;
+const world = ofFile(() => ConnectorWorld.open());
 let running: RunningConnector;
 /** What the handler was called with, and what it fails with. */
 const taken: number[] = [];
@@ -27,7 +28,6 @@ let failing: string | null = null;
 let log = '';
 
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
   world.service.addConnection('c1');
   world.service.addConnection('c2');
   running = await world.start({
@@ -49,7 +49,6 @@ beforeAll(async () => {
   });
   await running.ask('POST', '/v1/sync');
 });
-afterAll(() => world.close());
 beforeEach(() => {
   taken.length = 0;
 });

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { DeadLetterList } from '../../../src/contract/connector/changes.ts';
 import type { SyncStatus } from '../../../src/contract/connector/sync.ts';
-import { startTestLoop, type TestLoop } from '../../support/loop.ts';
+import { startTestLoop } from '../../support/loop.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { type Caller, createCaller } from '../../support/read-lists.ts';
 
-let running: TestLoop;
-let connector: Caller;
-let connectionId: string;
-/** Texts that the handler cannot take, and what it was called with. */
-const bad = new Set<string>();
-const calls: (readonly [key: string, text: string | null])[] = [];
-
-beforeAll(async () => {
-  running = await startTestLoop({
+const running = ofFile(() =>
+  startTestLoop({
     handlers: {
       attempts: 1,
       onChange(change, { key }) {
@@ -21,7 +15,15 @@ beforeAll(async () => {
         if (bad.has(change.data.text ?? '')) throw new RangeError('no room');
       },
     },
-  });
+  }),
+);
+let connector: Caller;
+let connectionId: string;
+/** Texts that the handler cannot take, and what it was called with. */
+const bad = new Set<string>();
+const calls: (readonly [key: string, text: string | null])[] = [];
+
+beforeAll(async () => {
   const { connectorUrl, connectorToken } = running.loop.info();
   connector = createCaller(connectorUrl ?? '', connectorToken ?? '');
   connectionId = await running.client.qrConnection();
@@ -36,7 +38,6 @@ beforeEach(async () => {
     await running.loop.settle();
   }
 });
-afterAll(() => running.close());
 
 const list = (query = '') => connector<DeadLetterList>('GET', `/v1/dead-letters${query}`);
 

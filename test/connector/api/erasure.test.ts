@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { deleteErasedDeliveries } from '../../../src/connector/db/erase-messages.ts';
 import type { ChangeList, DeadLetterList } from '../../../src/contract/connector/changes.ts';
 import type { ErasedPerson } from '../../../src/contract/connector/messages.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { changeDatabase, dumpDatabase } from '../../support/dump-stores.ts';
-import { startTestLoop, type TestLoop } from '../../support/loop.ts';
+import { startTestLoop } from '../../support/loop.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { silentLogger } from '../support/event-fixtures.ts';
 
 /** Two spellings of one person, and a landline of somebody else. */
@@ -18,12 +19,8 @@ const UNREACHABLE = '447700900999';
 /** In every text, file name and reference of the person. */
 const MARK = 'canary-of-erasure';
 
-let running: TestLoop;
-let connectionId: string;
-let snapshotId: string;
-
-beforeAll(async () => {
-  running = await startTestLoop({
+const running = ofFile(() =>
+  startTestLoop({
     handlers: {
       attempts: 1,
       onChange(change) {
@@ -33,12 +30,16 @@ beforeAll(async () => {
           throw new Error(`cannot store ${change.data.text} to ${change.data.to}`);
       },
     },
-  });
+  }),
+);
+let connectionId: string;
+let snapshotId: string;
+
+beforeAll(async () => {
   connectionId = await running.client.qrConnection();
   await running.connector('POST', '/v1/sync', {});
   ({ id: snapshotId } = await running.sandbox<{ id: string }>('POST', '/snapshots', {}));
 });
-afterAll(() => running.close());
 
 const erase = (phone: string) => running.connector<ErasedPerson>('DELETE', `/v1/people/${phone}`);
 

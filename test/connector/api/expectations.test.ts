@@ -1,17 +1,16 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ofFile } from '../../support/of-file.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
 import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
 
 const MIB = 1024 * 1024;
 const READER = 'a-token-that-only-reads';
-let world: ConnectorWorld;
+const world = ofFile(() => ConnectorWorld.open());
 let running: RunningConnector;
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
   running = await world.start({ apiTokens: [{ name: 'reader', rights: ['read'], token: READER }] });
 });
-afterAll(() => world.close());
 
 /** The statuses of all answers to a request that waits for an invitation before it sends `body`. */
 async function ask(line: string, headers: readonly string[], length: number): Promise<readonly number[]> {

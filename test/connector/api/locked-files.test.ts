@@ -1,29 +1,21 @@
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { OutboundList } from '../../../src/contract/connector/outbound.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { openDatabase } from '../../../src/runtime/database/database.ts';
-import { silentLogger } from '../support/event-fixtures.ts';
+import { openPool } from '../../support/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { ConnectorWorld } from '../support/running-connector.ts';
 
-let world: ConnectorWorld;
+const world = ofFile(() => ConnectorWorld.open());
 
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
   world.service.addConnection('c1');
   const running = await world.start();
   await running.ask('POST', '/v1/sync');
   await running.stop();
 });
-afterAll(() => world.close());
 
 const open = (deadlineMs: number) => {
-  const database = openDatabase({
-    url: world.databaseUrl,
-    name: 'test',
-    deadlineMs,
-    clock: systemClock,
-    logger: silentLogger,
-  });
+  const database = openPool(world.databaseUrl, { deadlineMs });
   onTestFinished(() => database.close());
   return database;
 };

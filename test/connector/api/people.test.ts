@@ -1,22 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { MessageFacts } from '../../../src/connector/db/facts.ts';
 import { createFeed } from '../../../src/connector/feed/feed.ts';
 import { connectorMessage, connectorMessageList } from '../../../src/contract/connector/messages.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { delivery, newId, polled, received, silentLogger } from '../support/event-fixtures.ts';
 import { ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
 
 const OLD = '551187654321';
 const NEW = '5511987654321';
 const account = { accountId: 'default' } as const;
-let world: ConnectorWorld;
+const world = ofFile(() => ConnectorWorld.open());
 let running: RunningConnector;
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
   const apiTokens = [{ name: 'reader', rights: ['read' as const], token: 'a-token-that-only-reads' }];
   running = await world.start({ apiTokens });
 });
-afterAll(() => world.close());
 
 async function store(...messages: MessageFacts[]): Promise<void> {
   await commitBatch(world.database, { now: world.clock.now(), messages, via: 'coverage' });

@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
 import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
 
 const PHONE = '447700900999';
-let world: ConnectorWorld;
+const world = ofFile(() => ConnectorWorld.open());
 let running: RunningConnector;
 let log = '';
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
   const destination = {
     write: (line: string) => {
       log += line;
@@ -19,7 +19,6 @@ beforeAll(async () => {
     logger: createLogger({ level: 'trace', name: 'test', destination }),
   });
 });
-afterAll(() => world.close());
 
 it.each([
   ['is answered', `/v1/messages?peer=${PHONE}`, 200],

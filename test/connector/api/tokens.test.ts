@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ConnectorOptions } from '../../../src/connector/connector.ts';
 import { CONNECTOR_ENDPOINTS } from '../../../src/contract/connector/endpoints.ts';
 import { RIGHTS } from '../../../src/contract/connector/rights.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
 
 const TOKENS = {
@@ -19,7 +20,7 @@ interface Line {
   readonly [key: string]: unknown;
 }
 
-let world: ConnectorWorld;
+const world = ofFile(() => ConnectorWorld.open());
 let running: RunningConnector;
 let lines: Line[];
 let linesAtStart: readonly Line[];
@@ -47,11 +48,9 @@ async function forget(): Promise<void> {
 const audited = (event: string): Line[] => lines.filter((line) => line.event === event);
 
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
   running = await world.start({ apiTokens, logger: collect() });
   linesAtStart = [...lines];
 });
-afterAll(() => world.close());
 
 const guarded = Object.values(CONNECTOR_ENDPOINTS).flatMap((endpoint) =>
   'right' in endpoint

@@ -1,22 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Change, changeList } from '../../../src/contract/connector/changes.ts';
 import { connectorConnection } from '../../../src/contract/connector/connections.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-let world: ConnectorWorld;
+const world = ofFile(() => ConnectorWorld.open());
 let running: RunningConnector;
 let connection: ReturnType<ConnectorWorld['service']['addConnection']>;
 let seen: number;
 
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
   running = await world.start();
   seen = 0;
 });
-afterAll(() => world.close());
 /** One new connection, whose license ends in 30 days. */
 beforeEach(async () => {
   world.service.connections = [];

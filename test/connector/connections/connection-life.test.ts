@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ofFile } from '../../support/of-file.ts';
 import { proves } from '../../support/proves.ts';
 import { PhoneService, refusal } from '../support/phone-service.ts';
 import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
 
-let world: ConnectorWorld;
+const world = ofFile(() => ConnectorWorld.open());
 let running: RunningConnector;
 let phones: PhoneService;
 /** A connection that was created and has not paired. */
 let id: string;
 
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
   running = await world.start();
 });
 beforeEach(async () => {
@@ -20,7 +20,6 @@ beforeEach(async () => {
   phones.calls = [];
   world.clock.forget();
 });
-afterAll(() => world.close());
 
 const post = (action: string, body?: unknown, of = id): Promise<Answer> =>
   running.ask('POST', `/v1/connections/${of}/${action}`, { body });

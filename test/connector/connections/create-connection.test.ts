@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   beginAttempt,
   deleteOldCreations,
@@ -7,6 +7,7 @@ import {
   placeCreation,
   takeCreation,
 } from '../../../src/connector/connections/creation-store.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { openConnectorDatabase, T0 } from '../support/event-fixtures.ts';
 import { PhoneService, refusal } from '../support/phone-service.ts';
 import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
@@ -14,12 +15,11 @@ import { type Answer, ConnectorWorld, type RunningConnector } from '../support/r
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const HOUR_MS = 3_600_000;
 
-let world: ConnectorWorld;
+const world = ofFile(() => ConnectorWorld.open());
 let running: RunningConnector;
 let phones: PhoneService;
 
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
   running = await world.start();
 });
 beforeEach(async () => {
@@ -28,7 +28,6 @@ beforeEach(async () => {
   world.clock.forget();
   world.service.account.slots.available = 3;
 });
-afterAll(() => world.close());
 
 const create = (options: { body?: unknown; key?: string; at?: RunningConnector } = {}): Promise<Answer> =>
   (options.at ?? running).ask('POST', '/v1/connections', {

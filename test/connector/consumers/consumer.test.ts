@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { ConsumerOptions } from '../../../src/connector/consumers/consumer.ts';
 import {
   addConsumer,
@@ -13,16 +13,15 @@ import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.t
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { newId, received } from '../support/event-fixtures.ts';
 import { ConsumerBench, withQuery } from './consumer-bench.ts';
 
-let bench: ConsumerBench;
+const bench = ofFile(() => ConsumerBench.open());
 beforeAll(async () => {
-  bench = await ConsumerBench.open();
   await (await bench.running()).close();
 });
 afterEach(() => bench.stopAll());
-afterAll(() => bench.close());
 
 const TAKEN: CallEnd = { kind: 'taken' };
 

@@ -1,18 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { readDeadLetters } from '../../../src/connector/consumers/dead-letters.ts';
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import { dyingDatabase, type Moment } from '../../support/dying-database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { ConsumerBench, type HandingProcess } from './consumer-bench.ts';
 
-let bench: ConsumerBench;
+const bench = ofFile(() => ConsumerBench.open());
 beforeAll(async () => {
-  bench = await ConsumerBench.open();
   // Handlers have run here before, so every change is for them.
   await (await bench.running()).close();
 });
 afterEach(() => bench.stopAll());
-afterAll(() => bench.close());
 
 /** Longer than a failing change waits. */
 const LATER_MS = 5 * 60_000;

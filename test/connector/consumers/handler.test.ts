@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import {
   deleteOldDeadLetters,
   readDeadLetters,
@@ -6,16 +6,15 @@ import {
 } from '../../../src/connector/consumers/dead-letters.ts';
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { ConsumerBench } from './consumer-bench.ts';
 
-let bench: ConsumerBench;
+const bench = ofFile(() => ConsumerBench.open());
 beforeAll(async () => {
-  bench = await ConsumerBench.open();
   await (await bench.running()).close();
 });
 afterEach(() => bench.stopAll());
-afterAll(() => bench.close());
 
 const fail = (): never => {
   throw new TypeError('no such customer');

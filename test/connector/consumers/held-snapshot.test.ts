@@ -6,9 +6,9 @@ import {
 } from '../../../src/connector/consumers/consumer-store.ts';
 import { PARTITIONS } from '../../../src/connector/consumers/partition-of.ts';
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
-import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
+import type { Queryable } from '../../../src/runtime/database/database.ts';
 import { countBuffers } from '../support/count-buffers.ts';
-import { openConnectorDatabase } from '../support/event-fixtures.ts';
+import { databaseOfFile } from '../support/event-fixtures.ts';
 import { holdSnapshot } from '../support/hold-snapshot.ts';
 
 /** Twice a second for five minutes. */
@@ -19,22 +19,16 @@ const NOTHING = { passing: [], entries: [], doneEntries: [], rows: [], endedRows
 const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition);
 const leaseOf = (partition: number) => ({ name: `consumer:crm/${partition}`, fence: partition + 1 });
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 let release: () => Promise<void>;
 
 beforeAll(async () => {
-  const opened = await openConnectorDatabase();
-  ({ database, close } = opened);
   await addConsumer(database, { name: 'crm', kind: 'handler', settings: {}, createdAt: 0 } as never, 0);
   await database.query(`INSERT INTO connector.leases (name, owner, fence) OVERRIDING SYSTEM VALUE
     SELECT 'consumer:crm/' || p, 'test', p + 1 FROM generate_series(0, ${PARTITIONS - 1}) p`);
-  release = await holdSnapshot(opened.url);
+  release = await holdSnapshot(database.url);
 });
-afterAll(async () => {
-  await release();
-  await close();
-});
+afterAll(() => release());
 
 /** The pages that the statements of `run` read, once their plans serve any parameters. Nothing of it is committed. */
 async function countPages(run: (db: Queryable) => Promise<unknown>): Promise<number> {

@@ -1,18 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { MessageFacts } from '../../../src/connector/db/facts.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { newId, received, T0 } from '../support/event-fixtures.ts';
 import { ConsumerBench } from './consumer-bench.ts';
 
-let bench: ConsumerBench;
-beforeAll(async () => {
-  bench = await ConsumerBench.open();
-});
+const bench = ofFile(() => ConsumerBench.open());
 afterEach(async () => {
   await bench.stopAll();
   bench.answer = () => undefined;
 });
-afterAll(() => bench.close());
 
 /** Polling finds these messages, which are older than the first listing of their connection. */
 async function addHistory(connectionId: string, texts: readonly string[]): Promise<void> {

@@ -1,19 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
 import { readConsumers } from '../../../src/connector/consumers/consumer-store.ts';
 import type { CallEnd, Sink, SinkCall } from '../../../src/connector/consumers/sinks/sink.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { ConsumerBench } from './consumer-bench.ts';
 
-let bench: ConsumerBench;
+const bench = ofFile(() => ConsumerBench.open());
 beforeAll(async () => {
-  bench = await ConsumerBench.open();
   await (await bench.running()).close();
 });
 afterEach(() => bench.stopAll());
-afterAll(() => bench.close());
 
 const AWAY: CallEnd = { kind: 'unavailable', error: new Error('connect ECONNREFUSED') };
 

@@ -1,14 +1,11 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { replayDeadLetter } from '../../../src/connector/consumers/dead-letters.ts';
 import { partitionOf } from '../../../src/connector/consumers/partition-of.ts';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { openDatabase } from '../../../src/runtime/database/database.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import { silentLogger } from '../support/event-fixtures.ts';
+import { createTestDatabase, openPool } from '../../support/database.ts';
 
 it('SQL and JavaScript find the same partition of a connection, whatever its id', async () => {
   const { url, drop } = await createTestDatabase({ connector: true });
-  const database = openDatabase({ url, name: 'test', poolSize: 1, clock: systemClock, logger: silentLogger });
+  const database = openPool(url, { poolSize: 1 });
   onTestFinished(async () => {
     await database.close();
     await drop();

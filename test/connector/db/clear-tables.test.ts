@@ -1,20 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { clearTables } from '../../../src/connector/db/clear-tables.ts';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { silentLogger } from '../../support/platform.ts';
+import { databaseOfFile } from '../support/event-fixtures.ts';
 
-let test: TestDatabase;
-let database: Database;
-beforeAll(async () => {
-  test = await createTestDatabase({ connector: true });
-  database = openDatabase({ url: test.url, name: 'test', clock: systemClock, logger: silentLogger });
-});
-afterAll(async () => {
-  await database.close();
-  await test.drop();
-});
+const database = databaseOfFile();
 
 /** The rows of every table that has some, but not the id of the feed, which is random. */
 async function readRows() {

@@ -4,6 +4,7 @@ import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.t
 import { listPartitions, makePartitions } from '../../../src/connector/db/time-partitions.ts';
 import { readPosition } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
 import {
   databaseOfFile,
   emptyTables,
@@ -17,7 +18,7 @@ const DAY = 86_400_000;
 const going = new AbortController().signal;
 
 const shared = databaseOfFile();
-let database = shared;
+let database: Database = shared;
 
 beforeEach(() => emptyTables(shared));
 

@@ -1,16 +1,18 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { MessageFacts } from '../../../src/connector/db/facts.ts';
 import { createSequencer } from '../../../src/connector/feed/sequencer.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, isConnectionFailure, openDatabase } from '../../../src/runtime/database/database.ts';
+import { type Database, isConnectionFailure } from '../../../src/runtime/database/database.ts';
+import { openPool } from '../../support/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import {
+  databaseOfFile,
   delivery,
   emptyTables,
   newId,
-  openConnectorDatabase,
   polled,
   readAllChanges,
   readMessages,
@@ -20,19 +22,8 @@ import {
   T0,
 } from '../support/event-fixtures.ts';
 
-let url: string;
-let database: Database;
-let other: Database;
-let close: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ url, database, close } = await openConnectorDatabase());
-  other = openDatabase({ url, name: 'other', poolSize: 4, clock: systemClock, logger: silentLogger });
-});
-afterAll(async () => {
-  await other.close();
-  await close();
-});
+const database = databaseOfFile();
+const other = ofFile(async () => openPool(database.url));
 
 const RANK: Record<MessageStatus, number> = { sent: 1, delivered: 2, read: 3, failed: 4 };
 const LADDERS = {

@@ -3,17 +3,15 @@ import { createPartitionKeeper, type PartitionKeeper } from '../../../src/connec
 import { listPartitions } from '../../../src/connector/db/time-partitions.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { openConnectorDatabaseWithoutDays, silentLogger } from '../support/event-fixtures.ts';
+import { databaseWithoutDaysOfTest, silentLogger } from '../support/event-fixtures.ts';
 
 const HOUR = 3_600_000;
 
-let database: Database;
+const database = databaseWithoutDaysOfTest();
 let clock: ManualClock;
 let keeper: PartitionKeeper;
-let close: () => Promise<void>;
 
 beforeEach(async () => {
-  ({ database, close } = await openConnectorDatabaseWithoutDays());
   clock = new ManualClock(Date.UTC(2026, 0, 15, 23, 30));
   keeper = createPartitionKeeper({
     database,
@@ -23,10 +21,7 @@ beforeEach(async () => {
     changeDays: Infinity,
   });
 });
-afterEach(async () => {
-  await keeper.close();
-  await close();
-});
+afterEach(() => keeper.close());
 
 const days = async (): Promise<string[]> =>
   (

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import {
   daysOfChanges,
@@ -6,27 +6,14 @@ import {
   listPartitions,
   makePartitions,
 } from '../../../src/connector/db/time-partitions.ts';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase, sqlState } from '../../../src/runtime/database/database.ts';
-import {
-  delivery,
-  newId,
-  openConnectorDatabaseWithoutDays,
-  received,
-  silentLogger,
-} from '../support/event-fixtures.ts';
+import { sqlState } from '../../../src/runtime/database/database.ts';
+import { openPool } from '../../support/database.ts';
+import { databaseWithoutDaysOfTest, delivery, newId, received } from '../support/event-fixtures.ts';
 
 const DAY = 86_400_000;
 const NOON = Date.UTC(2026, 1, 27, 12);
 
-let url: string;
-let database: Database;
-let close: () => Promise<void>;
-
-beforeEach(async () => {
-  ({ url, database, close } = await openConnectorDatabaseWithoutDays());
-});
-afterEach(() => close());
+const database = databaseWithoutDaysOfTest();
 
 const receiveAt = (receivedAt: number, db = database) =>
   commitBatch(db, {
@@ -87,9 +74,7 @@ describe('the partitions of the inbox', () => {
   });
 
   it('are created by several concurrent processes while deliveries for these days arrive', async () => {
-    const others = Array.from({ length: 3 }, () =>
-      openDatabase({ url, name: 'other', poolSize: 2, clock: systemClock, logger: silentLogger }),
-    );
+    const others = Array.from({ length: 3 }, () => openPool(database.url, { poolSize: 2 }));
     const refusals: (string | undefined)[] = [];
     let stored = 0;
     let over = false;

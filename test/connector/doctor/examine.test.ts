@@ -3,9 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createReceiverTally, type TallyKind } from '../../../src/connector/inbox/receiver-tally.ts';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
+import { openPool } from '../../support/database.ts';
 import { silentLogger } from '../../support/platform.ts';
 import type { ScriptedService } from '../support/scripted-service.ts';
 import { ExaminedSystem, examineWith, having, passOn, told } from './examined-system.ts';
@@ -535,7 +534,7 @@ describe('refused deliveries', () => {
     await system.stop();
     expect(await system.ask('answers')).toMatch(/^ok: Deliveries are answered quickly/);
     const url = system.settings.databaseUrl ?? '';
-    const database = openDatabase({ url, name: 'test', clock: systemClock, logger: silentLogger });
+    const database = openPool(url);
     onTestFinished(() => database.close());
     const noted = async (...[kind, ms]: [kind: TallyKind, ms?: number]): Promise<string> => {
       const tally = createReceiverTally({ database, clock: system.clock, logger: silentLogger });

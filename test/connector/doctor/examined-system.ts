@@ -9,9 +9,9 @@ import type { DoctorSettings, PublicReach } from '../../../src/connector/doctor/
 import { examine } from '../../../src/connector/doctor/examine.ts';
 import type { Report, Verdict } from '../../../src/connector/doctor/finding.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
 import { generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
-import { createTestDatabase } from '../../support/database.ts';
+import { createTestDatabase, openPool } from '../../support/database.ts';
 import { findFreePort } from '../../support/find-free-port.ts';
 import { silentLogger } from '../../support/platform.ts';
 import { createShiftedClock } from '../../support/shifted-clock.ts';
@@ -25,13 +25,7 @@ export type Front = 'connector' | { readonly status: number; readonly headers?: 
 
 /** Opens a handle for whoever only looks. */
 export function openForDoctor(url: string): Database {
-  return openDatabase({
-    url,
-    name: 'connector-doctor',
-    poolSize: 2,
-    clock: systemClock,
-    logger: silentLogger,
-  });
+  return openPool(url, { name: 'connector-doctor', poolSize: 2 });
 }
 
 /** Runs the checks on other settings or another database, and expects no secret in what they say. */

@@ -1,18 +1,19 @@
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
 import { change as changeSchema } from '../../../src/contract/connector/changes.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { openPool } from '../../support/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
   ACCOUNT,
+  databaseOfFile,
   delivery,
   emptyTables,
   newId,
-  openConnectorDatabase,
   outage,
   polled,
   silentLogger,
@@ -21,26 +22,18 @@ import {
 } from '../support/event-fixtures.ts';
 import { collect, seqs, writeMessages } from '../support/feed-reader.ts';
 
-let url: string;
-let database: Database;
+const database = databaseOfFile();
 let clock: ManualClock;
 let feed: Feed;
-let close: () => Promise<void>;
 
-beforeAll(async () => {
-  ({ url, database, close } = await openConnectorDatabase());
-});
-afterAll(() => close());
 beforeEach(async () => {
   await emptyTables(database);
   clock = new ManualClock();
   feed = createFeed({ database, clock, logger: silentLogger });
 });
-afterEach(async () => {
-  await feed.close();
-});
+afterEach(() => feed.close());
 
-const write = (ids: readonly string[], connection?: string, db = database) =>
+const write = (ids: readonly string[], connection?: string, db: Database = database) =>
   writeMessages(db, ids, connection);
 
 const upTo = (n: number) => Array.from({ length: n }, (_, index) => index + 1);
@@ -228,7 +221,7 @@ describe('the feed', () => {
   });
 
   it('includes what another process has committed and numbered, and what a dead process left unnumbered', async () => {
-    const other = openDatabase({ url, name: 'other', clock: systemClock, logger: silentLogger });
+    const other = openPool(database.url);
     const otherFeed = createFeed({ database: other, clock: systemClock, logger: silentLogger });
     feed.start();
     const reader = collect();

@@ -2,27 +2,20 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readPosition } from '../../../src/connector/feed/read-changes.ts';
 import { createSequencer } from '../../../src/connector/feed/sequencer.ts';
 import { readFeed } from '../../../src/connector/state/figures.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { countBuffers } from '../support/count-buffers.ts';
-import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { databaseOfFile, silentLogger } from '../support/event-fixtures.ts';
 import { holdSnapshot } from '../support/hold-snapshot.ts';
 
 const BATCHES = 5_000;
 
-let url: string;
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 let release: () => Promise<void>;
 
 beforeAll(async () => {
-  ({ url, database, close } = await openConnectorDatabase());
-  release = await holdSnapshot(url);
+  release = await holdSnapshot(database.url);
 });
-afterAll(async () => {
-  await release();
-  await close();
-});
+afterAll(() => release());
 
 const commit = (batches: number) =>
   database.query(

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { writeChanges } from '../../../src/connector/db/write-changes.ts';
 import { readChanges } from '../../../src/connector/feed/read-changes.ts';
@@ -9,30 +9,23 @@ import { createSequencer, numberChanges, type Sequencer } from '../../../src/con
 import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase, type Queryable } from '../../../src/runtime/database/database.ts';
+import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { openPool } from '../../support/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
+  databaseOfFile,
   emptyTables,
   newId,
-  openConnectorDatabase,
   readAllChanges,
   silentLogger,
   status,
   T0,
 } from '../support/event-fixtures.ts';
 
-let url: string;
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 
-beforeAll(async () => {
-  ({ url, database, close } = await openConnectorDatabase());
-});
-afterAll(() => close());
-beforeEach(async () => {
-  await emptyTables(database);
-});
+beforeEach(() => emptyTables(database));
 
 function sequencerOn(db: Database, onNumbered: (lastSeq: number) => void = () => undefined): Sequencer {
   return createSequencer({ database: db, clock: systemClock, logger: silentLogger, onNumbered });
@@ -80,7 +73,7 @@ describe('numbering changes', () => {
     let seen: Change['seq'] = 0;
     await database.transaction(async (tx) => {
       await tx.query(insertChange, ['late']);
-      const other = openDatabase({ url, name: 'other', clock: systemClock, logger: silentLogger });
+      const other = openPool(database.url);
       await other.query(insertChange, ['early']);
       await sequencerOn(other).settle();
       const found = await readChangeNames(other, 0);
@@ -317,7 +310,7 @@ describe('several processes that write, number and read changes', () => {
     const connections = ['c-one', 'c-two', 'c-three'];
     const writers = connections.map((connection) => {
       const script = new URL('./writer-process.ts', import.meta.url).pathname;
-      const child = spawn(process.execPath, [script, url, connection, String(perProcess)], {
+      const child = spawn(process.execPath, [script, database.url, connection, String(perProcess)], {
         stdio: ['ignore', 'ignore', 'inherit'],
       });
       return once(child, 'exit');

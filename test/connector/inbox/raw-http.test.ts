@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type LoadEvent, planLoad } from '../../support/load-plan.ts';
 import { signDelivery } from '../../support/load-sender.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { exchangeRaw, openRaw } from '../../support/raw-exchange.ts';
 import { readStoredState } from '../../support/read-connector.ts';
-import { runTestConnector, type TestConnector } from '../../support/run-test-connector.ts';
+import { runTestConnector } from '../../support/run-test-connector.ts';
 
-let connector: TestConnector;
+const connector = ofFile(runTestConnector);
 let port: number;
 beforeAll(async () => {
-  connector = await runTestConnector();
   port = Number(new URL(connector.url).port);
 });
-afterAll(() => connector.close());
 
 const events = planLoad({ seed: 6, messages: 400, startAt: Date.UTC(2026, 0, 15, 12) })
   .filter(({ event }) => event === 'message.received')

@@ -3,12 +3,11 @@ import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { makePartitions } from '../../../src/connector/db/time-partitions.ts';
 import { startReadingAgain } from '../../../src/connector/inbox/read-again.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
   ACCOUNT,
+  databaseWithoutDaysOfTest,
   delivery,
-  openConnectorDatabaseWithoutDays,
   outage,
   readLog,
   readMessages,
@@ -19,19 +18,16 @@ import {
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-let database: Database;
+const database = databaseWithoutDaysOfTest();
 let clock: ManualClock;
-let close: () => Promise<void>;
 const ended: (() => Promise<void>)[] = [];
 
 beforeEach(async () => {
-  ({ database, close } = await openConnectorDatabaseWithoutDays());
   clock = new ManualClock(T0);
   await makePartitions(database, 'inbox', T0 - 2 * DAY, { days: 1, ahead: 3 });
 });
 afterEach(async () => {
   for (const end of ended.splice(0).reverse()) await end();
-  await close();
 });
 
 /** Another process, which reads again as soon as it starts. */

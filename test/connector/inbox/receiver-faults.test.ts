@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { openPool } from '../../support/database.ts';
 import { type FaultProxy, startFaultProxyFor } from '../../support/fault-proxy.ts';
 import {
   newId,
@@ -8,7 +9,6 @@ import {
   readAllChanges,
   readLog,
   readMessages,
-  silentLogger,
   T0,
 } from '../support/event-fixtures.ts';
 import { deliver, type ReceiverFixture, startReceiver } from '../support/receiver-fixture.ts';
@@ -23,13 +23,7 @@ beforeEach(async () => {
   const opened = await openConnectorDatabase();
   ({ database: direct, close: closeDatabase } = opened);
   proxy = await startFaultProxyFor(opened.url, 5432);
-  routed = openDatabase({
-    url: proxy.route(opened.url),
-    name: 'receiver',
-    poolSize: 3,
-    clock: systemClock,
-    logger: silentLogger,
-  });
+  routed = openPool(proxy.route(opened.url), { name: 'receiver', poolSize: 3 });
   fixture = await startReceiver(routed, { limits: { answerMs: 1_000 } });
 });
 afterEach(async () => {

@@ -1,30 +1,24 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { MediaStore } from '../../../src/connector/media/media-store.ts';
 import { FileUnavailable } from '../../../src/connector/media/open-file.ts';
 import { erasePerson } from '../../../src/connector/people/erase-person.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { dyingDatabase } from '../../support/dying-database.ts';
-import { openConnectorDatabase } from '../support/event-fixtures.ts';
+import { databaseOfFile } from '../support/event-fixtures.ts';
 import { KeeperBench } from './keeper-bench.ts';
 
 const PERSON = '15551234567';
 const KEY = 'account-1/c1/2026/01/m1-277089d9';
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile(8);
 let bench: KeeperBench;
 let disk: MediaStore;
 
-beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase(8));
-});
 beforeEach(async () => {
   bench = await KeeperBench.open(database);
   ({ disk } = bench);
   await bench.receive('m1');
   return () => bench.close();
 });
-afterAll(() => close());
 
 const STORED = { state: 'stored', key: KEY, size: 5 };
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CredentialSource } from '../../../src/connector/accounts/credential-source.ts';
 import { createAuthorizationServer } from '../../../src/connector/oauth/authorization-server.ts';
 import { readGrant, sealTokens } from '../../../src/connector/oauth/grant-store.ts';
@@ -16,25 +16,19 @@ import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/
 import { ManualClock } from '../../support/manual-clock.ts';
 import { proves } from '../../support/proves.ts';
 import { createShiftedClock } from '../../support/shifted-clock.ts';
-import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { databaseOfFile, silentLogger } from '../support/event-fixtures.ts';
 import { ScriptedAuthServer } from '../support/scripted-auth-server.ts';
 
 const script = new URL('../support/refresh-in-child.ts', import.meta.url).pathname;
 const ACCOUNT = 'account-1';
 const sealingKey = generateSealingKey();
-let stored: Awaited<ReturnType<typeof openConnectorDatabase>>;
-let database: Database;
+const database = databaseOfFile(2);
 let auth: ScriptedAuthServer;
 
-beforeAll(async () => {
-  stored = await openConnectorDatabase(2);
-  database = stored.database;
-});
 afterAll(async () => {
   const ends = idle.filter(({ process: { killed } }) => !killed).map((child) => once(child.process, 'exit'));
   for (const child of idle) child.process.stdin?.end();
   for (const [code] of await Promise.all(ends)) expect(code).toBe(0);
-  await stored.close();
 });
 beforeEach(async () => {
   auth = await ScriptedAuthServer.start();
@@ -64,7 +58,7 @@ interface Child {
 let idle: Child[] = [];
 
 async function startChild(): Promise<Child> {
-  const argument = JSON.stringify({ databaseUrl: stored.url, sealingKey, accountId: ACCOUNT });
+  const argument = JSON.stringify({ databaseUrl: database.url, sealingKey, accountId: ACCOUNT });
   const process_ = spawn(process.execPath, [script, argument], { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: process_.stdout as Readable })[Symbol.asyncIterator]();
   expect((await lines.next()).value).toBe('ready');

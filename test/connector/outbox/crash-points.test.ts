@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Outbound } from '../../../src/contract/connector/outbound.ts';
 import { dyingDatabase, type Moment } from '../../support/dying-database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { OutboxBench } from './outbox-bench.ts';
 
-let bench: OutboxBench;
-beforeAll(async () => {
-  bench = await OutboxBench.open();
-});
-afterAll(() => bench.close());
+const bench = ofFile(() => OutboxBench.open());
 
 /** Every file and text that reached a phone, by idempotency key: the service remembers texts only. */
 const phones = new Map<string, string[]>();

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { deleteOldSends } from '../../../src/connector/outbox/delete-old-sends.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { OutboxBench, refuse } from './outbox-bench.ts';
 
 const DAY = 24 * 3_600_000;
-let bench: OutboxBench;
-
-beforeAll(async () => {
-  bench = await OutboxBench.open();
-});
-afterAll(() => bench.close());
+const bench = ofFile(() => OutboxBench.open());
 
 async function idsOf(connectionId: string): Promise<string[]> {
   const rows = await bench.database.query<{ id: string }>(

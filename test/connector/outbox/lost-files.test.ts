@@ -1,18 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { deleteOldSends } from '../../../src/connector/outbox/delete-old-sends.ts';
 import { cancelSend, retrySend } from '../../../src/connector/outbox/queue-send.ts';
 import { ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { dyingDatabase } from '../../support/dying-database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { lose, OutboxBench, PICTURE, refuse, sentAs } from './outbox-bench.ts';
 
 const HOUR = 3_600_000;
 
-let bench: OutboxBench;
-beforeAll(async () => {
-  bench = await OutboxBench.open();
-});
-afterAll(() => bench.close());
+const bench = ofFile(() => OutboxBench.open());
 beforeEach(() => bench.forget());
 afterEach(() => bench.stopAll());
 

@@ -1,9 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createQueueFloors, readDueQueues } from '../../../src/connector/outbox/due-queues.ts';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
 import { retrySend } from '../../../src/connector/outbox/queue-send.ts';
 import { readNextSend } from '../../../src/connector/outbox/queue-store.ts';
 import type { Queryable } from '../../../src/runtime/database/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { countBuffers } from '../support/count-buffers.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { OutboxBench, refuse, sentAs } from './outbox-bench.ts';
@@ -11,11 +12,7 @@ import { OutboxBench, refuse, sentAs } from './outbox-bench.ts';
 const SECOND = 1_000;
 const OTHER = '447700900202';
 
-let bench: OutboxBench;
-beforeAll(async () => {
-  bench = await OutboxBench.open();
-});
-afterAll(() => bench.close());
+const bench = ofFile(() => OutboxBench.open());
 beforeEach(() => bench.forget());
 afterEach(() => bench.stopAll());
 

@@ -1,18 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { MessageFacts } from '../../../src/connector/db/facts.ts';
 import { createFeed } from '../../../src/connector/feed/feed.ts';
 import { presentChange } from '../../../src/connector/feed/present-change.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { received, silentLogger, status } from '../support/event-fixtures.ts';
 import { lose, OutboxBench, refuse, sentAs } from './outbox-bench.ts';
 
-let bench: OutboxBench;
+const bench = ofFile(() => OutboxBench.open());
 let connectionId: string;
-beforeAll(async () => {
-  bench = await OutboxBench.open();
-});
 afterEach(() => bench.stopAll());
-afterAll(() => bench.close());
 
 /** A new connection sends a text; the call is answered by `answer`. */
 async function send(text: string, answer: OutboxBench['answer']): Promise<void> {

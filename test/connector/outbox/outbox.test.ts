@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createQueueFloors, readDueQueues, readLateSends } from '../../../src/connector/outbox/due-queues.ts';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
@@ -7,6 +7,7 @@ import { oldestWaitMs } from '../../../src/connector/state/figures.ts';
 import { ERROR_CODES, ERRORS } from '../../../src/contract/service/errors.ts';
 import { decideSend } from '../../../src/patterns/send-policy.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { proves } from '../../support/proves.ts';
 import { ACCOUNT, newId } from '../support/event-fixtures.ts';
 import { lose, OutboxBench, refuse, sentAs } from './outbox-bench.ts';
@@ -15,11 +16,7 @@ const HOUR = 3_600_000;
 
 const MINUTE = 60_000;
 
-let bench: OutboxBench;
-beforeAll(async () => {
-  bench = await OutboxBench.open();
-});
-afterAll(() => bench.close());
+const bench = ofFile(() => OutboxBench.open());
 beforeEach(() => bench.forget());
 afterEach(() => bench.stopAll());
 

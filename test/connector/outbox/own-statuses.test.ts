@@ -1,15 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { status as statusEvent } from '../support/event-fixtures.ts';
 import { OutboxBench, sentAs } from './outbox-bench.ts';
 
-let bench: OutboxBench;
-beforeAll(async () => {
-  bench = await OutboxBench.open();
-});
+const bench = ofFile(() => OutboxBench.open());
 afterEach(() => bench.stopAll());
-afterAll(() => bench.close());
 
 /** What comes of one message, in the order in which it comes; `answer` is that of the send itself. */
 type Arrival = 'answer' | MessageStatus;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { makePartitions } from '../../../src/connector/db/time-partitions.ts';
 import { startReadingAgain } from '../../../src/connector/inbox/read-again.ts';
@@ -11,9 +11,9 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { ConsumerBench } from '../consumers/consumer-bench.ts';
 import { OutboxBench, refuse, SOMEBODY, sentAs } from '../outbox/outbox-bench.ts';
 import {
+  databaseOfFile,
   delivery,
   emptyTables,
-  openConnectorDatabase,
   outage,
   silentLogger,
   T0,
@@ -23,14 +23,9 @@ import {
 
 const DAY = 86_400_000;
 
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile(8);
 const clock = new ManualClock(T0);
 
-beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabase(8));
-});
-afterAll(() => close());
 beforeEach(async () => {
   await emptyTables(database);
   await makePartitions(database, 'inbox', T0 - DAY, { days: 1, ahead: 1 });

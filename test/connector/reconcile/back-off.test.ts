@@ -1,12 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readPollState } from '../../../src/connector/accounts/poll-state.ts';
 import { backOff } from '../../../src/connector/reconcile/account-poller.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { StalledWalk } from '../../../src/patterns/reconcile-walk.ts';
 import { proves } from '../../support/proves.ts';
-import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 
-const shared = sharePollDatabase();
 describe('the wait after a failure', () => {
   const waitAfter = (error: unknown, failures: number, random = 0, answered = false) =>
     backOff({ error, failures, answered }, random);
@@ -75,12 +74,10 @@ describe('the wait after a failure', () => {
 });
 
 describe('an account whose polls fail', () => {
-  let bench: PollBench;
+  const bench = pollBenchOfTest();
   beforeEach(async () => {
-    bench = await openPollBench(shared());
     bench.service.addConnection('c1');
   });
-  afterEach(() => bench.close());
 
   const failing =
     (status: number, error: string, headers: Record<string, string> = {}) =>

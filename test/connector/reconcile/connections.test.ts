@@ -1,19 +1,16 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
-import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 
-const shared = sharePollDatabase();
 const MINUTE = 60_000;
-let bench: PollBench;
+const bench = pollBenchOfTest();
 let start: number;
 
 beforeEach(async () => {
-  bench = await openPollBench(shared());
   start = bench.clock.now() - 24 * 60 * MINUTE;
 });
-afterEach(() => bench.close());
 
 async function mirror(id = 'c1') {
   const [row] = await bench.database.query(

@@ -1,25 +1,22 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
 import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { proves } from '../../support/proves.ts';
 import { received } from '../support/event-fixtures.ts';
-import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 import type { Fault } from '../support/scripted-service.ts';
 
-const shared = sharePollDatabase();
 const MINUTE = 60_000;
-let bench: PollBench;
+const bench = pollBenchOfTest();
 /** Service time of the first message. */
 let start: number;
 
 beforeEach(async () => {
-  bench = await openPollBench(shared());
   start = bench.clock.now() - 24 * 60 * MINUTE;
   bench.service.addConnection('c1');
 });
-afterEach(() => bench.close());
 
 function addMany(count: number, from: number, stepMs: number): void {
   for (let index = 0; index < count; index += 1) bench.service.addMessage('c1', from + index * stepMs);

@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
 import { dyingDatabase } from '../../support/dying-database.ts';
-import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 
-const shared = sharePollDatabase();
 const MINUTE = 60_000;
-let bench: PollBench;
+const bench = pollBenchOfTest();
 
 function addMessages(count: number, at: (index: number) => number): void {
   for (let index = 0; index < count; index += 1) {
@@ -15,7 +14,6 @@ function addMessages(count: number, at: (index: number) => number): void {
 }
 
 beforeEach(async () => {
-  bench = await openPollBench(shared());
   bench.service.addConnection('c1');
   const hidden = bench.service.addConnection('c2');
   const now = bench.clock.now();
@@ -31,7 +29,6 @@ beforeEach(async () => {
   await bench.database.query('update connector.poll_states set needs_full_sweep = true');
   bench.service.requests = [];
 });
-afterEach(() => bench.close());
 
 /** The next process. */
 async function expectCompletion(): Promise<void> {

@@ -3,22 +3,17 @@ import { readPollState } from '../../../src/connector/accounts/poll-state.ts';
 import { createReconciler, type Reconciler, syncNow } from '../../../src/connector/reconcile/reconciler.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { ManualNotifier } from '../support/manual-notifier.ts';
-import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 import type { Fault, ServiceRequest } from '../support/scripted-service.ts';
 
-const shared = sharePollDatabase();
-let bench: PollBench;
+const bench = pollBenchOfTest();
 let reconciler: Reconciler;
 beforeEach(async () => {
-  bench = await openPollBench(shared());
   const notifier = new ManualNotifier();
   reconciler = createReconciler({ ...bench.poller, random: () => 1, notifier, intervalMs: 45_000 });
   bench.service.addConnection('c1');
 });
-afterEach(async () => {
-  await reconciler.close();
-  await bench.close();
-});
+afterEach(() => reconciler.close());
 
 const listed = (index: number, ageMs: number) => ({
   id: `m${index}`,

@@ -1,22 +1,19 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { received } from '../support/event-fixtures.ts';
-import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 
-const shared = sharePollDatabase();
 const DAY = 86_400_000;
 const MINUTE = 60_000;
 const PAGE = 10;
-let bench: PollBench;
+const bench = pollBenchOfTest();
 let start: number;
 
 beforeEach(async () => {
-  bench = await openPollBench(shared());
   start = bench.clock.now();
   bench.service.pageSize = PAGE;
   bench.service.addConnection('c1');
 });
-afterEach(() => bench.close());
 
 /** Ids of the stored messages that are history, and of the others. */
 async function stored(): Promise<{ historic: string[]; others: string[] }> {

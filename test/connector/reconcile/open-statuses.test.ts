@@ -1,8 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { dueHorizon, HORIZONS, horizonsWithin } from '../../../src/connector/reconcile/sweep-statuses.ts';
-import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 
-const shared = sharePollDatabase();
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -45,12 +44,10 @@ describe('the horizon that is due', () => {
 });
 
 describe('a sweep', () => {
-  let bench: PollBench;
+  const bench = pollBenchOfTest();
   beforeEach(async () => {
-    bench = await openPollBench(shared());
     bench.service.addConnection('c1', { provider: 'cloud_api' });
   });
-  afterEach(() => bench.close());
 
   /** An open outgoing message of that age, with enough newer ones above it that no first page shows it. */
   function addOpen(ageMs: number, above = 250) {

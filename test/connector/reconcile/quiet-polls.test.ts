@@ -1,22 +1,19 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createPollMemory } from '../../../src/connector/reconcile/quiet-polls.ts';
-import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 
-const shared = sharePollDatabase();
 const PERIOD = 45_000;
 
-let bench: PollBench;
+const bench = pollBenchOfTest();
 let memory = createPollMemory();
 beforeEach(async () => {
   memory = createPollMemory();
-  bench = await openPollBench(shared());
   bench.service.addConnection('c1');
   for (let index = 0; index < 3; index += 1)
     bench.service.addMessage('c1', bench.clock.now() - 3_600_000 - index * 1_000);
   // The first poll stores, the second finds that nothing is left to do.
   for (let polls = 0; polls < 3; polls += 1) await poll();
 });
-afterEach(() => bench.close());
 
 /** Resolves with whether the poll merged what the service listed. */
 async function poll(): Promise<boolean> {

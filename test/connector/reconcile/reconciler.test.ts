@@ -7,25 +7,20 @@ import {
 } from '../../../src/connector/reconcile/reconciler.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { ManualNotifier } from '../support/manual-notifier.ts';
-import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import { ACCOUNT, openPollBench, pollBenchOfTest } from '../support/poll-bench.ts';
 
-const shared = sharePollDatabase();
-let bench: PollBench;
+const bench = pollBenchOfTest();
 let notifier: ManualNotifier;
 let reconciler: Reconciler;
 let options: ReconcilerOptions;
 
 beforeEach(async () => {
-  bench = await openPollBench(shared());
   notifier = new ManualNotifier();
   options = { ...bench.poller, notifier, intervalMs: 45_000 };
   reconciler = createReconciler(options);
   bench.service.addConnection('c1');
 });
-afterEach(async () => {
-  await reconciler.close();
-  await bench.close();
-});
+afterEach(() => reconciler.close());
 
 const readDueIn = async (): Promise<number | null | undefined> => {
   const [row] = await bench.database.query<{ due: number | null }>(

@@ -1,23 +1,20 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
-import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 import type { ServiceMessage } from '../support/scripted-service.ts';
 
-const shared = sharePollDatabase();
-let bench: PollBench;
+const bench = pollBenchOfTest();
 let registered: number;
 
 beforeEach(async () => {
-  bench = await openPollBench(shared());
   registered = bench.clock.now();
   await bench.database.query('update connector.subscriptions set registered_at = $1', [registered]);
   bench.service.addConnection('c1');
   await bench.poll();
   await bench.clock.advance(60_000);
 });
-afterEach(() => bench.close());
 
 /** What a webhook does when it brings this message, or its present status. */
 async function bring(message: ServiceMessage): Promise<void> {

@@ -1,10 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
 import { reportSync } from '../../../src/connector/state/sync-report.ts';
-import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import { ACCOUNT, openPollBench, pollBenchOfTest } from '../support/poll-bench.ts';
 import type { ServiceMessage } from '../support/scripted-service.ts';
 
-const shared = sharePollDatabase();
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -12,14 +11,13 @@ const DAY = 24 * HOUR;
 const YEAR_2099 = Date.UTC(2099, 0, 1);
 const PERIOD = 45 * SECOND;
 
-let bench: PollBench;
+const bench = pollBenchOfTest();
 /** How far the clock of the service is ahead of ours. */
 let ahead: number;
 /** Its answers carry a `Date`. */
 let datesAnswers: boolean;
 
 beforeEach(async () => {
-  bench = await openPollBench(shared());
   bench.service.addConnection('c1');
   ahead = 0;
   datesAnswers = true;
@@ -27,7 +25,6 @@ beforeEach(async () => {
     bench.service.date = datesAnswers ? bench.clock.now() + ahead : null;
   };
 });
-afterEach(() => bench.close());
 
 function setAhead(ms: number): void {
   ahead = ms;

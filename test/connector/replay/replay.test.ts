@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { CommandOptions } from '../../../src/commands/command-line.ts';
 import { createReplayReport } from '../../../src/commands/replay-report.ts';
 import { runReplay } from '../../../src/commands/run-replay.ts';
@@ -8,12 +8,11 @@ import { dropInboxPartitions, makePartitions } from '../../../src/connector/db/t
 import { interpretBody } from '../../../src/connector/inbox/interpret-body.ts';
 import { type MessageDifference, replay } from '../../../src/connector/replay/replay.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
   ACCOUNT,
+  databaseOfFile,
   emptyTables,
-  openConnectorDatabase,
   polled,
   readAllChanges,
   T0,
@@ -21,15 +20,9 @@ import {
 
 const DAY = 86_400_000;
 
-let url: string;
-let database: Database;
-let close: () => Promise<void>;
+const database = databaseOfFile();
 let clock: ManualClock;
 
-beforeAll(async () => {
-  ({ url, database, close } = await openConnectorDatabase());
-});
-afterAll(() => close());
 beforeEach(async () => {
   clock = new ManualClock(T0);
   await emptyTables(database);
@@ -274,7 +267,7 @@ describe('a replay', () => {
 });
 
 describe('npm run replay', () => {
-  async function command(options: CommandOptions, at = url) {
+  async function command(options: CommandOptions, at = database.url) {
     let stdout = '';
     const env = { DATABASE_URL: at };
     const print = (words: string): void => {
@@ -325,7 +318,7 @@ describe('npm run replay', () => {
   });
 
   it('does not finish on a database without the tables', async () => {
-    const elsewhere = new URL(url);
+    const elsewhere = new URL(database.url);
     elsewhere.pathname = '/postgres';
     await expect(command({}, elsewhere.href)).rejects.toThrow('does not contain the tables of the connector');
   });

@@ -1,23 +1,20 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { askForPoll } from '../../../src/connector/accounts/poll-state.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { ConnectionStateFacts, MessageFacts } from '../../../src/connector/db/facts.ts';
 import { oldestWaitMs, readDuePolls } from '../../../src/connector/state/figures.ts';
 import { reportSync } from '../../../src/connector/state/sync-report.ts';
 import { delivery, outage, received, status } from '../support/event-fixtures.ts';
-import { ACCOUNT, openPollBench, type PollBench, sharePollDatabase } from '../support/poll-bench.ts';
+import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 
-const shared = sharePollDatabase();
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
-let bench: PollBench;
+const bench = pollBenchOfTest();
 
 beforeEach(async () => {
-  bench = await openPollBench(shared());
   await bench.database.query('update connector.subscriptions set registered_at = 0');
   bench.service.addConnection('c1');
 });
-afterEach(() => bench.close());
 
 async function report() {
   const accounts = await reportSync({ database: bench.database, clock: bench.clock }, undefined);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { makePartitions } from '../../../src/connector/db/time-partitions.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { describeHotStatements, explain, type Plan } from '../../support/statements.ts';
 import { openConnectorDatabaseWithoutDays, T0 } from '../support/event-fixtures.ts';
 import { HOT_STATEMENTS } from './hot-statements.ts';
@@ -12,15 +12,12 @@ const LARGE =
   /^(?:messages|connections|changes|change_batches|inbox_\d+|outbound|parked|parked_entries|leases)$/;
 const FUNCTIONS = ['number_changes'];
 
-let database: Database;
-let close: () => Promise<void>;
+const opened = ofFile(openConnectorDatabaseWithoutDays);
 
 beforeAll(async () => {
-  ({ database, close } = await openConnectorDatabaseWithoutDays());
-  await makePartitions(database, 'inbox', T0, { days: 1, ahead: 0 });
+  await makePartitions(opened.database, 'inbox', T0, { days: 1, ahead: 0 });
   await fill();
 }, 120_000);
-afterAll(() => close());
 
 /** A connector of some days: 2,000 connections, 60,000 messages and changes, a backlog for the handler and to send. */
 async function fill(): Promise<void> {
@@ -55,7 +52,7 @@ async function fill(): Promise<void> {
     `INSERT INTO connector.leases (name, owner) SELECT 'send:c-' || n, 'p-' || n % 10 + 1 FROM generate_series(1, 2000) n`,
     'ANALYZE',
   ]) {
-    await database.query(statement, [], { deadlineMs: 60_000 });
+    await opened.database.query(statement, [], { deadlineMs: 60_000 });
   }
 }
 
@@ -69,12 +66,12 @@ describeHotStatements({
   functions: FUNCTIONS,
   large: LARGE,
   indexOf,
-  database: () => database,
+  database: () => opened.database,
 });
 
 describe('a hot statement in the database', () => {
   it.each(FUNCTIONS)('has the reviewed text: connector.%s', async (name) => {
-    const [row] = await database.query<{ text: string }>(
+    const [row] = await opened.database.query<{ text: string }>(
       `SELECT pg_get_functiondef(p.oid) AS text FROM pg_proc p WHERE p.proname = $1`,
       [name],
     );
@@ -82,7 +79,7 @@ describe('a hot statement in the database', () => {
   });
 
   it('reads only newer batches to number, by their indexes', async () => {
-    const [row] = await database.query<{ source: string }>(
+    const [row] = await opened.database.query<{ source: string }>(
       `SELECT prosrc AS source FROM pg_proc WHERE proname = 'number_changes'`,
     );
     const source = row?.source ?? '';
@@ -99,7 +96,7 @@ describe('a hot statement in the database', () => {
       [/\(ids\)/g, `('{19901,19902}'::bigint[])`],
       [/\bids, ends\b/g, `'{19901,19902}'::bigint[], '{59701,59702}'::bigint[]`],
     ];
-    const plans = await database.transaction(async (tx) => {
+    const plans = await opened.database.transaction(async (tx) => {
       await tx.query('SET LOCAL enable_nestloop = off');
       await tx.query('SET LOCAL enable_seqscan = off');
       const found: string[][] = [];

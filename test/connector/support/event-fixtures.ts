@@ -1,55 +1,46 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { RawDelivery } from '../../../src/connector/db/facts.ts';
 import {
   type ConnectionStateFacts,
   type MessageFacts,
+  type RawDelivery,
   WEBHOOK_SEEN,
 } from '../../../src/connector/db/facts.ts';
 import { dropPartition, listPartitions } from '../../../src/connector/db/time-partitions.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
-import { createLogger, type Logger } from '../../../src/runtime/logger/logger.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import { ofFile } from '../../support/of-file.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { type OpenedDatabase, openTestDatabase, silentLogger } from '../../support/database.ts';
+import { ofFile, ofTest } from '../../support/of-file.ts';
 
-export const silentLogger: Logger = createLogger({ level: 'silent', name: 'test' });
+export { silentLogger };
 
 /** A database of one test's own with the connector's schema, and a second handle for other processes' writes. */
-export async function openConnectorDatabase(
-  poolSize = 4,
-): Promise<{ url: string; database: Database; close(): Promise<void> }> {
-  const made = await createTestDatabase({ connector: true });
-  const database = openDatabase({
-    url: made.url,
-    name: 'test',
-    poolSize,
-    clock: systemClock,
-    logger: silentLogger,
-  });
-  return {
-    url: made.url,
-    database,
-    close: async () => {
-      await database.close();
-      await made.drop();
-    },
-  };
+export function openConnectorDatabase(poolSize?: number): Promise<OpenedDatabase> {
+  return openTestDatabase({ connector: true }, poolSize);
 }
 
 /** A database of the connector that the tests of a file share. */
-export function databaseOfFile(): Database {
-  let close: () => Promise<void>;
-  const open = async (): Promise<Database> => {
-    const opened = await openConnectorDatabase();
-    ({ close } = opened);
-    return opened.database;
+export function databaseOfFile(poolSize?: number): DatabaseWithUrl {
+  return ofFile(...withUrl(() => openConnectorDatabase(poolSize)));
+}
+
+/** The same, anew for each test and without the days of the inbox. */
+export function databaseWithoutDaysOfTest(): DatabaseWithUrl {
+  return ofTest(...withUrl(openConnectorDatabaseWithoutDays));
+}
+
+type DatabaseWithUrl = Database & { readonly url: string };
+
+function withUrl(open: () => Promise<OpenedDatabase>): [() => Promise<DatabaseWithUrl>, () => Promise<void>] {
+  let opened: OpenedDatabase;
+  const openWithUrl = async (): Promise<DatabaseWithUrl> => {
+    opened = await open();
+    return Object.assign(opened.database, { url: opened.url });
   };
-  return ofFile(open, () => close());
+  return [openWithUrl, () => opened.close()];
 }
 
 /** The same without the partitions that a copy of the template has: only the default ones remain. */
-export async function openConnectorDatabaseWithoutDays(): ReturnType<typeof openConnectorDatabase> {
+export async function openConnectorDatabaseWithoutDays(): Promise<OpenedDatabase> {
   const opened = await openConnectorDatabase();
   for (const table of ['inbox', 'changes'] as const)
     for (const { name } of await listPartitions(opened.database, table))

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll } from 'vitest';
 import { FIRST_ACCOUNT_ID } from '../../../src/connector/accounts/account-store.ts';
 import type { FirstAccountOptions } from '../../../src/connector/accounts/first-account.ts';
 import { clearTables, TABLES_OF_PROCESSES } from '../../../src/connector/db/clear-tables.ts';
@@ -15,7 +14,9 @@ import type { Database } from '../../../src/runtime/database/database.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { createKeyRing, generateSealingKey, type KeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 import { createTurns } from '../../../src/runtime/turns/turns.ts';
+import type { OpenedDatabase } from '../../support/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { ofFile, ofTest } from '../../support/of-file.ts';
 import { configureAccount } from './configure-account.ts';
 import { openConnectorDatabase, silentLogger } from './event-fixtures.ts';
 import { ScriptedService } from './scripted-service.ts';
@@ -44,17 +45,23 @@ export interface PollBench {
   close(): Promise<void>;
 }
 
-/** A database and the connections to it. */
-type OpenedDatabase = Awaited<ReturnType<typeof openConnectorDatabase>>;
+/** A bench for each test of a file. They share a database, which each finds empty. */
+export function pollBenchOfTest(): PollBench {
+  const { openBench } = pollBenchesOfFile();
+  return ofTest(openBench);
+}
 
-/** One database for the benches of a file, each of which finds it empty. To be called at the top of the file. */
-export function sharePollDatabase(): () => OpenedDatabase {
-  let shared: OpenedDatabase;
-  beforeAll(async () => {
-    shared = await openConnectorDatabase();
-  });
-  afterAll(() => shared.close());
-  return () => ({ ...shared, close: () => clearAll(shared.database) });
+/** Opens benches on one database of the file. Each finds it empty. */
+export function pollBenchesOfFile(): { openBench(): Promise<PollBench> } {
+  const shared = ofFile(() => openConnectorDatabase());
+  return {
+    openBench: () =>
+      openPollBench({
+        url: shared.url,
+        database: shared.database,
+        close: () => clearAll(shared.database),
+      }),
+  };
 }
 
 async function clearAll(database: Database): Promise<void> {

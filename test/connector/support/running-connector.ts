@@ -2,10 +2,9 @@ import { createHmac } from 'node:crypto';
 import { FIRST_ACCOUNT_ID } from '../../../src/connector/accounts/account-store.ts';
 import { POLL } from '../../../src/connector/accounts/poll-state.ts';
 import { type Connector, type ConnectorOptions, createConnector } from '../../../src/connector/connector.ts';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
-import { createTestDatabase } from '../../support/database.ts';
+import { createTestDatabase, openPool } from '../../support/database.ts';
 import { listen } from '../../support/listen.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 import { silentLogger } from './event-fixtures.ts';
@@ -75,13 +74,7 @@ export class ConnectorWorld {
   }
 
   openDatabase(): Database {
-    return openDatabase({
-      url: this.databaseUrl,
-      name: 'test',
-      poolSize: 4,
-      clock: systemClock,
-      logger: silentLogger,
-    });
+    return openPool(this.databaseUrl, { poolSize: 4 });
   }
 
   /** Starts a connector that polls the service and registers its webhook, unless told otherwise. */

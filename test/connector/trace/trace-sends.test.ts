@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
 import { traceMessage } from '../../../src/connector/trace/trace-message.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { OutboxBench, refuse, sentAs } from '../outbox/outbox-bench.ts';
 import { delivery, status } from '../support/event-fixtures.ts';
 
-let bench: OutboxBench;
-beforeAll(async () => {
-  bench = await OutboxBench.open();
-});
-afterAll(() => bench.close());
+const bench = ofFile(() => OutboxBench.open());
 
 it('the trace of a send contains each attempt with its code and key, and remains after its row is deleted', async () => {
   const connectionId = await bench.addConnection();

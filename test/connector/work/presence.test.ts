@@ -1,20 +1,20 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { heldLease, type Lease } from '../../../src/connector/db/lease.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
 
 const NOON = Date.UTC(2026, 0, 15, 12);
 const BEAT = 1_000;
 
-let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
+const opened = ofFile(() => openConnectorDatabase(8));
 let database: Database;
 let started: TestProcess[] = [];
 
 beforeAll(async () => {
-  opened = await openConnectorDatabase(8);
   database = opened.database;
 });
 afterEach(async () => {
@@ -22,7 +22,6 @@ afterEach(async () => {
   started = [];
   await database.query('truncate connector.leases, connector.processes');
 });
-afterAll(() => opened.close());
 
 /** A process with a clock and a way to the database of its own. */
 class TestProcess {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { createKeptLeases } from '../../../src/connector/work/kept-leases.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import { createWorker, type Duty, type RunEnd, type Worker } from '../../../src/connector/work/worker.ts';
@@ -6,22 +6,19 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
 import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
 
 /** So late that a test ends before it. */
 const NO_CHECK_MS = 3_600_000;
 
-let opened: Awaited<ReturnType<typeof openConnectorDatabase>>;
+const opened = ofFile(() => openConnectorDatabase(8));
 let closes: (() => Promise<void>)[] = [];
 
-beforeAll(async () => {
-  opened = await openConnectorDatabase(8);
-});
 afterEach(async () => {
   for (const close of closes.reverse()) await close();
   closes = [];
 });
-afterAll(() => opened.close());
 
 /** Work that stands in memory: how many steps each key has left. */
 class Steps {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import {
   type ConnectionDetail,
   connectionDetailAnswer,
@@ -6,7 +6,8 @@ import {
   createdConnectionAnswer,
   pairingCodeAnswer,
 } from '../../../src/contract/service/connections.ts';
-import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { startTestPlatform } from '../../support/platform.ts';
 import { readQr } from '../../support/read-qr.ts';
 
 const MINUTE = 60_000;
@@ -16,11 +17,7 @@ const MINUTE = 60_000;
  * are read by a foreign library.
  */
 export function useLife() {
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform();
-  });
-  afterAll(() => service.close());
+  const service = ofFile(startTestPlatform);
 
   const advance = (ms: number) => service.platform.time.advance({ ms });
   const phones = () => service.platform.ownerPhones;

@@ -1,40 +1,26 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { PlatformAlreadyRuns, takeProcessLease } from '../../../src/platform/db/process-lease.ts';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
+import { openTestDatabase } from '../../support/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { silentLogger } from '../../support/platform.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
 describe('the claim of a process on its database', () => {
-  let testDatabase: TestDatabase;
-  let database: Database;
-  beforeAll(async () => {
-    testDatabase = await createTestDatabase({ platform: true });
-    database = openDatabase({
-      url: testDatabase.url,
-      name: 'test',
-      clock: systemClock,
-      logger: silentLogger,
-    });
-  });
-  afterAll(async () => {
-    await database.close();
-    await testDatabase.drop();
-  });
+  const opened = ofFile(() => openTestDatabase({ platform: true }));
 
   const take = (onLost = (): void => {}, clock = new WatchedClock()) =>
-    takeProcessLease({ database, clock, logger: silentLogger, onLost });
+    takeProcessLease({ database: opened.database, clock, logger: silentLogger, onLost });
   /** Ends the connections that have the lock, as a restart of the database does. */
   const cut = () =>
-    database.query(
+    opened.database.query(
       `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     );
   const holders = () =>
-    database.query<{ pid: number }>(
+    opened.database.query<{ pid: number }>(
       `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     );
@@ -76,12 +62,12 @@ describe('the claim of a process on its database', () => {
     let isCut = false;
     let release: (() => Promise<void>) | null = null;
     const first: Database['lock'] = async (name, onLost) => {
-      if (isCut) return database.lock(name, onLost);
+      if (isCut) return opened.database.lock(name, onLost);
       cutOff = onLost;
-      release = await database.lock(name, () => undefined);
+      release = await opened.database.lock(name, () => undefined);
       return release;
     };
-    const fragile = { ...database, lock: first } as Database;
+    const fragile = { ...opened.database, lock: first } as Database;
     await takeProcessLease({
       database: fragile,
       clock: new WatchedClock(),
@@ -98,7 +84,7 @@ describe('the claim of a process on its database', () => {
 
   test('that of a killed platform is available to the next one at once', async () => {
     const program = new URL('../../support/hold-platform.ts', import.meta.url).pathname;
-    const child = spawn(process.execPath, [program, testDatabase.url], {
+    const child = spawn(process.execPath, [program, opened.url], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     await once(child.stdout, 'data');

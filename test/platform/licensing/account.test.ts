@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { account } from '../../../src/contract/service/account.ts';
 import { readAccount } from '../../../src/platform/licensing/read-account.ts';
-import { readExactly, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { readExactly, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const DAY = 86_400_000;
 
 describe('GET /account', () => {
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform();
-  });
-  afterAll(() => service.close());
+  const service = ofFile(startTestPlatform);
 
   async function open(options: { kind?: 'standalone' | 'crm_portal'; slots?: number } = {}) {
     const { id } = await service.platform.workspaces.create({ kind: 'standalone', ...options });

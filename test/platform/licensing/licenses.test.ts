@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { describe, expect, test } from 'vitest';
+import { ofFile } from '../../support/of-file.ts';
+import { startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const DAY = 86_400_000;
 
 describe('licenses', () => {
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform();
-  });
-  afterAll(() => service.close());
+  const service = ofFile(startTestPlatform);
 
   let paired = 0;
   async function pair(workspaceId: string, provider: 'qr' | 'cloud_api' = 'qr'): Promise<string> {

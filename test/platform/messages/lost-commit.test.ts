@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { replaceTransactions } from '../../support/replace-transactions.ts';
@@ -50,12 +51,8 @@ async function isWaiting({ database }: TestPlatform): Promise<boolean> {
 
 describe('a send whose commit fails', () => {
   const { plan, wrap, back, commitDelayed } = unreliable();
-  let service: TestPlatform;
+  const service = ofFile(() => startTestPlatform({ wrapDatabase: wrap, ports: { random: () => 0.999 } }));
   let nextPhone = 4916100000001;
-  beforeAll(async () => {
-    service = await startTestPlatform({ wrapDatabase: wrap, ports: { random: () => 0.999 } });
-  });
-  afterAll(() => service.close());
 
   async function sendThrough(...fates: ('refuse' | 'lose')[]) {
     const { key, connectionId } = await seedWorkspace(service);

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { ofFile } from '../../support/of-file.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
 const clock = new WatchedClock();
-let service: TestPlatform;
+const service = ofFile(() => startTestPlatform({ clock, ports: { random: () => 0 } }));
 let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
 const to = '4915300000001';
 beforeAll(async () => {
-  service = await startTestPlatform({ clock, ports: { random: () => 0 } });
   seeded = await seedWorkspace(service);
 });
-afterAll(() => service.close());
 
 const keys = () => service.database.query('SELECT 1 FROM platform.sends');
 const send = (idempotencyKey: string) =>

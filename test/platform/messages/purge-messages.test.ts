@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { expect, it } from 'vitest';
+import { ofFile } from '../../support/of-file.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 
 const TEXTS = 1_000;
 const FILES = 60;
 
-let service: TestPlatform;
-beforeAll(async () => {
-  service = await startTestPlatform();
-});
-afterAll(() => service.close());
+const service = ofFile(startTestPlatform);
 
 const count = async (table: string, condition: string, params: readonly unknown[]): Promise<number> => {
   const rows = await service.database.query<{ total: number }>(

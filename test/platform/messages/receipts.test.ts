@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { WebhookEvent } from '../../../src/contract/service/events.ts';
 import { listMessagesAnswer, sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import type { ContactBehavior } from '../../../src/platform/network/contacts.ts';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 let nextPhone = 4915400000000;
 
 describe('a phone that receives a message', () => {
-  let service: TestPlatform;
+  const service = ofFile(() => startTestPlatform({ ports: { random: () => draws.shift() ?? 0.999 } }));
   /** What the next draws are; 1 beyond them, so that nothing overtakes. */
   const draws: number[] = [];
-  beforeAll(async () => {
-    service = await startTestPlatform({ ports: { random: () => draws.shift() ?? 0.999 } });
-  });
-  afterAll(() => service.close());
 
   /** Sends one text to a person who behaves so, lets a minute pass, and answers what was told when. */
   async function tell(behavior: Partial<ContactBehavior>, minutes = 1) {

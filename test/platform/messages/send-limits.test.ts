@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { warmupStep } from '../../../src/platform/messages/send-allowance.ts';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const MINUTE = 60_000;
@@ -11,11 +12,7 @@ let nextPhone = 4915400000000;
 const newPhone = (): string => String(nextPhone++);
 
 describe('the send limits of a connection', () => {
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform({ sendsPerMinute: SENDS_PER_MINUTE });
-  });
-  afterAll(() => service.close());
+  const service = ofFile(() => startTestPlatform({ sendsPerMinute: SENDS_PER_MINUTE }));
 
   const advance = (ms: number) => service.platform.time.advance({ ms });
 

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { describe, expect, test } from 'vitest';
+import { ofFile } from '../../support/of-file.ts';
+import { startTestPlatform } from '../../support/platform.ts';
 
 describe('contacts', () => {
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform();
-  });
-  afterAll(() => service.close());
+  const service = ofFile(startTestPlatform);
 
   test('a number without settings is on the network and has the default behavior', async () => {
     expect(await service.platform.contacts.get('4916000000001')).toMatchObject({

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ListMessagesAnswer } from '../../../src/contract/service/messages.ts';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const MINUTE = 60_000;
@@ -8,11 +9,7 @@ const SECOND = 1_000;
 const from = '4915500000001';
 
 describe('while a session is broken', () => {
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform({ ports: { random: () => 0.5 } });
-  });
-  afterAll(() => service.close());
+  const service = ofFile(() => startTestPlatform({ ports: { random: () => 0.5 } }));
 
   const advance = (ms: number) => service.platform.time.advance({ ms });
   const writes = (id: string, text: string, writer = from) =>

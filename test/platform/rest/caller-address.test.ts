@@ -1,21 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { askAs } from '../../support/ask-as.ts';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 /** Every connection of this test comes from 127.0.0.1, which stands for a proxy here. */
 describe('the address of a caller behind trusted proxies', () => {
-  let service: TestPlatform;
+  const service = ofFile(() =>
+    startTestPlatform({ trustedProxies: ['127.0.0.1', '10.0.0.0/8', 'fd00::/8'] }),
+  );
   let key: string;
   let unlimited: string;
   beforeAll(async () => {
-    service = await startTestPlatform({ trustedProxies: ['127.0.0.1', '10.0.0.0/8', 'fd00::/8'] });
     const { workspaceId } = await seedWorkspace(service);
     const ipAllowlist = ['203.0.113.7', '2001:db8::/32'];
     ({ key } = await service.platform.apiKeys.create(workspaceId, { ipAllowlist }));
     ({ key: unlimited } = await service.platform.apiKeys.create(workspaceId));
   });
-  afterAll(() => service.close());
 
   const ask = async (headers: Record<string, string>, as = key): Promise<number> =>
     (await service.call('GET', '/connections', { key: as, headers })).status;

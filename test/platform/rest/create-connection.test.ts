@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   connectionDetailAnswer,
   connectionListAnswer,
   replayedConnectionAnswer,
 } from '../../../src/contract/service/connections.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { createPausingDatabase } from '../../support/pausing-database.ts';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
 import { readQr } from '../../support/read-qr.ts';
@@ -14,11 +15,7 @@ const DAY = 86_400_000;
 
 describe('POST /connections', () => {
   const pausing = createPausingDatabase();
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform({ wrapDatabase: pausing.wrap });
-  });
-  afterAll(() => service.close());
+  const service = ofFile(() => startTestPlatform({ wrapDatabase: pausing.wrap }));
 
   interface Asked {
     readonly idempotencyKey?: string;

@@ -1,21 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import type { TouchedRecord } from '../../../src/sandbox/faults/around-calls.ts';
 import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
 import type { Fault } from '../../../src/sandbox/faults/fault.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 
 describe('the record of a call', () => {
-  let service: TestPlatform;
-  let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
-  let records: TouchedRecord[] = [];
-  let logged: string[] = [];
-  let faults: readonly Fault[] = [];
-  const edge = createCallEdge({ api: { decide: () => faults }, oauth: { decide: () => [] } });
-  /** Called when the service resolves the name of a webhook, which it does behind the gate. */
-  let onLookup = async (): Promise<void> => undefined;
-  beforeAll(async () => {
-    service = await startTestPlatform({
+  const service = ofFile(() =>
+    startTestPlatform({
       logger: createLogger({
         level: 'error',
         name: 'test',
@@ -29,10 +22,18 @@ describe('the record of a call', () => {
           return [{ address: '93.184.216.34', family: 4 }];
         },
       },
-    });
+    }),
+  );
+  let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
+  let records: TouchedRecord[] = [];
+  let logged: string[] = [];
+  let faults: readonly Fault[] = [];
+  const edge = createCallEdge({ api: { decide: () => faults }, oauth: { decide: () => [] } });
+  /** Called when the service resolves the name of a webhook, which it does behind the gate. */
+  let onLookup = async (): Promise<void> => undefined;
+  beforeAll(async () => {
     seeded = await seedWorkspace(service);
   });
-  afterAll(() => service.close());
   afterEach(() => {
     records = [];
     logged = [];

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { listMessagesAnswer } from '../../../src/contract/service/messages.ts';
-import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { readExactly, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 describe('GET /messages', () => {
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform();
-  });
-  afterAll(() => service.close());
+  const service = ofFile(startTestPlatform);
 
   async function list(key: string, query = '') {
     const answer = await service.call('GET', `/messages${query}`, { key });

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { listMessagesAnswer } from '../../../src/contract/service/messages.ts';
 import type { Provider } from '../../../src/contract/service/statuses.ts';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const ANNA = '4915600000001';
@@ -9,11 +10,7 @@ const BEN = '4915600000002';
 let nextPhone = 4915700000000;
 
 describe('POST /messages/read', () => {
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform();
-  });
-  afterAll(() => service.close());
+  const service = ofFile(startTestPlatform);
 
   /** A connection to which Anna wrote twice and Ben once, and which sent a message to Anna. */
   async function seed(provider: Provider = 'qr') {

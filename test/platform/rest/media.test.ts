@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { listMessagesAnswer, sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
 import type { Fault } from '../../../src/sandbox/faults/fault.ts';
 import { createMuteDatabase } from '../../support/mute-database.ts';
-import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { readExactly, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const DAY = 86_400_000;
@@ -17,21 +18,19 @@ let nextPhone = 4915300000000;
 const newPhone = (): string => String(nextPhone++);
 
 describe('media', () => {
-  let service: TestPlatform;
-  let faults: Fault[] = [];
-  const edge = createCallEdge({ api: { decide: () => faults }, oauth: { decide: () => [] } });
-  let onCall: (() => void) | undefined;
-  let muted: ReturnType<typeof createMuteDatabase>;
-  beforeAll(async () => {
-    service = await startTestPlatform({
+  const service = ofFile(() =>
+    startTestPlatform({
       ports: { ...edge, onCall: () => onCall?.() },
       wrapDatabase(database) {
         muted = createMuteDatabase(database);
         return muted.database;
       },
-    });
-  });
-  afterAll(() => service.close());
+    }),
+  );
+  let faults: Fault[] = [];
+  const edge = createCallEdge({ api: { decide: () => faults }, oauth: { decide: () => [] } });
+  let onCall: (() => void) | undefined;
+  let muted: ReturnType<typeof createMuteDatabase>;
 
   const send = (key: string, body: object | string) => service.call('POST', '/messages', { key, body });
   const list = async (key: string) =>

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { askAs } from '../../support/ask-as.ts';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { exchangeRaw, openRaw } from '../../support/raw-exchange.ts';
 
@@ -13,13 +14,11 @@ const NOT_ALLOWED = [405, { error: 'method_not_allowed' }];
 const BAD_BODY = [400, { error: 'invalid_request', field: 'body', hint: expect.any(String) }];
 
 describe('odd requests', () => {
-  let service: TestPlatform;
+  const service = ofFile(startTestPlatform);
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
   beforeAll(async () => {
-    service = await startTestPlatform();
     seeded = await seedWorkspace(service);
   });
-  afterAll(() => service.close());
 
   /** Writes one request as it is given; answers status, parsed body (null for none) and the head. */
   async function send(

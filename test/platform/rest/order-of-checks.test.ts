@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/platform/calls/call-record.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
@@ -26,17 +27,15 @@ const ORDER = [
 ];
 
 describe('of two checks that would refuse a call, the earlier one does', () => {
-  let service: TestPlatform;
+  const service = ofFile(() => startTestPlatform({ ports: { onCall: (call) => records.push(call) } }));
   let home: Awaited<ReturnType<typeof seedWorkspace>>;
   let portal: Awaited<ReturnType<typeof seedWorkspace>>;
   let records: CallRecord[] = [];
   beforeAll(async () => {
-    service = await startTestPlatform({ ports: { onCall: (call) => records.push(call) } });
     home = await seedWorkspace(service);
     portal = await seedWorkspace(service, { kind: 'crm_portal', phoneNumber: '4915187654321' });
     await service.platform.contacts.put(NO_ACCOUNT, { onNetwork: false });
   });
-  afterAll(() => service.close());
   beforeEach(() => {
     records = [];
   });

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { sendLatencyMs } from '../../../src/platform/messages/send-timing.ts';
-import {
-  type ApiAnswer,
-  seedWorkspace,
-  startTestPlatform,
-  type TestPlatform,
-} from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { type ApiAnswer, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
@@ -14,14 +10,10 @@ describe('latency of a send', () => {
   const LATENCY_MS = 1_300;
   const text = '0123456789';
   const clock = new WatchedClock();
-  let service: TestPlatform;
+  const service = ofFile(() => startTestPlatform({ clock, sendScale: 1, ports: { random: () => 0 } }));
   let to: string;
   let send: (changed?: object) => Promise<ApiAnswer>;
   let nextPhone = 4915200000000;
-  beforeAll(async () => {
-    service = await startTestPlatform({ clock, sendScale: 1, ports: { random: () => 0 } });
-  });
-  afterAll(() => service.close());
   beforeEach(async () => {
     await service.platform.reset();
     await service.platform.time.run();

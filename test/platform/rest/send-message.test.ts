@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { listMessagesAnswer, sendMessageAnswer } from '../../../src/contract/service/messages.ts';
-import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { readExactly, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const DAY = 86_400_000;
@@ -8,11 +9,7 @@ let nextPhone = 4915200000000;
 const newPhone = (): string => String(nextPhone++);
 
 describe('POST /messages', () => {
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform();
-  });
-  afterAll(() => service.close());
+  const service = ofFile(startTestPlatform);
 
   const send = (key: string, body: object) => service.call('POST', '/messages', { key, body });
   const phoneOf = (phone: string) => service.platform.contacts.received(phone);

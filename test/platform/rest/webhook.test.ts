@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   putWebhookAnswer,
   rotateWebhookAnswer,
   webhookAnswer,
 } from '../../../src/contract/service/webhook.ts';
-import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { readExactly, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const EVENTS = ['message.received', 'message.status', 'connection.disconnected', 'connection.connected'];
 
 describe('webhook endpoints', () => {
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform();
-  });
-  afterAll(() => service.close());
+  const service = ofFile(startTestPlatform);
 
   const url = 'https://hooks.example.com/messaging';
 

@@ -1,9 +1,7 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { createTestDatabase } from '../../support/database.ts';
+import { beforeAll } from 'vitest';
+import { openTestDatabase } from '../../support/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { describeHotStatements } from '../../support/statements.ts';
 import { HOT_STATEMENTS, T0 } from './hot-statements.ts';
 
@@ -11,20 +9,8 @@ const GOLDEN = join(import.meta.dirname, 'golden');
 /** In a small table, reading all of it is the cheapest plan. */
 const LARGE = /^(?:messages|connections|sends|timers|ledger|deliveries|oauth_grants)$/;
 
-let database: Database;
-let drop: () => Promise<void>;
-
-beforeAll(async () => {
-  const made = await createTestDatabase({ platform: true });
-  const logger = createLogger({ level: 'silent', name: 'test' });
-  database = openDatabase({ url: made.url, name: 'test', poolSize: 2, clock: systemClock, logger });
-  drop = made.drop;
-  await fill();
-}, 120_000);
-afterAll(async () => {
-  await database.close();
-  await drop();
-});
+const opened = ofFile(() => openTestDatabase({ platform: true }, 2));
+beforeAll(() => fill(), 120_000);
 
 /** A service of some days: 200 workspaces with 10 connections each, 20,000 messages, events, deliveries and timers. */
 async function fill(): Promise<void> {
@@ -57,8 +43,13 @@ async function fill(): Promise<void> {
        FROM generate_series(1, 20000) n`,
     'ANALYZE',
   ]) {
-    await database.query(statement, [], { deadlineMs: 60_000 });
+    await opened.database.query(statement, [], { deadlineMs: 60_000 });
   }
 }
 
-describeHotStatements({ statements: HOT_STATEMENTS, golden: GOLDEN, large: LARGE, database: () => database });
+describeHotStatements({
+  statements: HOT_STATEMENTS,
+  golden: GOLDEN,
+  large: LARGE,
+  database: () => opened.database,
+});

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { insertTimers } from '../../../src/platform/time/timers.ts';
 import { createMuteDatabase } from '../../support/mute-database.ts';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
 const HOUR = 3_600_000;
@@ -10,20 +11,18 @@ const DAY = 24 * HOUR;
 
 describe('virtual time', () => {
   const clock = new WatchedClock();
-  let service: TestPlatform;
-  let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
-  let muted: ReturnType<typeof createMuteDatabase>;
-  beforeAll(async () => {
-    service = await startTestPlatform({
+  const service = ofFile(() =>
+    startTestPlatform({
       clock,
       ports: { random: () => 0.999 },
       wrapDatabase(database) {
         muted = createMuteDatabase(database);
         return muted.database;
       },
-    });
-  });
-  afterAll(() => service.close());
+    }),
+  );
+  let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
+  let muted: ReturnType<typeof createMuteDatabase>;
   beforeEach(async () => {
     await service.platform.reset();
     await service.platform.time.run();

@@ -1,28 +1,16 @@
 import type { LookupAddress } from 'node:dns';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createWebhookConfiguration } from '../../../src/platform/webhooks/configuration.ts';
+import { ofTest } from '../../support/of-file.ts';
 import { proves } from '../../support/proves.ts';
-import {
-  createWebhookFixture,
-  HOOK,
-  HOST,
-  shareDatabase,
-  type WebhookFixture,
-  WORKSPACE,
-} from './fixture.ts';
+import { createWebhookFixture, HOOK, HOST, shareDatabase, WORKSPACE } from './fixture.ts';
 
 const EVENTS = ['message.received', 'message.status', 'connection.disconnected', 'connection.connected'];
 
 shareDatabase();
 
 describe('the webhook configuration', () => {
-  let fixture: WebhookFixture;
-
-  beforeEach(async () => {
-    fixture = await createWebhookFixture();
-  });
-
-  afterEach(() => fixture.close());
+  const fixture = ofTest(createWebhookFixture);
 
   const resolving = (...addresses: string[]) => {
     const found: LookupAddress[] = addresses.map((address) => ({

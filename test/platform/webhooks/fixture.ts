@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { afterEach, beforeEach } from 'vitest';
 import type { WebhookEvent } from '../../../src/contract/service/events.ts';
 import { clearTables } from '../../../src/platform/db/clear-tables.ts';
 import {
@@ -11,10 +11,10 @@ import {
   type DeliveryOptions,
 } from '../../../src/platform/webhooks/delivery.ts';
 import { type NewEvent, recordEvents } from '../../../src/platform/webhooks/ledger.ts';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { createTestDatabase } from '../../support/database.ts';
+import { type OpenedDatabase, openTestDatabase } from '../../support/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
@@ -71,25 +71,16 @@ export interface WebhookFixture {
 
 export const silent = createLogger({ level: 'silent', name: 'test' });
 
-let shared: Database | undefined;
+let shared: OpenedDatabase | undefined;
 
 /** One database for the tests of a file; each fixture finds it empty. */
 export function shareDatabase(): void {
-  let drop: () => Promise<void> = async () => undefined;
-  beforeAll(async () => {
-    const made = await createTestDatabase({ platform: true });
-    drop = made.drop;
-    shared = openDatabase({ url: made.url, name: 'test', poolSize: 4, clock: systemClock, logger: silent });
-  });
-  afterAll(async () => {
-    await shared?.close();
-    await drop();
-  });
+  shared = ofFile(() => openTestDatabase({ platform: true }));
 }
 
 function theShared(): Database {
   if (shared === undefined) throw new Error('call shareDatabase() in the file first');
-  return shared;
+  return shared.database;
 }
 
 export async function createWebhookFixture(options: Partial<DeliveryOptions> = {}): Promise<WebhookFixture> {

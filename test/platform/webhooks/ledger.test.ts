@@ -1,13 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createLedger, type Ledger, recordEvents } from '../../../src/platform/webhooks/ledger.ts';
 import type { Queryable } from '../../../src/runtime/database/database.ts';
+import { ofTest } from '../../support/of-file.ts';
 import {
   CONNECTION,
   createWebhookFixture,
   receivedEvent,
   receivedEvents,
   shareDatabase,
-  type WebhookFixture,
   WORKSPACE,
 } from './fixture.ts';
 
@@ -17,15 +17,12 @@ shareDatabase();
 const SLOW = { deadlineMs: 60_000 };
 
 describe('the ledger', () => {
-  let fixture: WebhookFixture;
+  const fixture = ofTest(createWebhookFixture);
   let ledger: Ledger;
 
   beforeEach(async () => {
-    fixture = await createWebhookFixture();
     ledger = createLedger(fixture);
   });
-
-  afterEach(() => fixture.close());
 
   it('contains every event with its payload, delivered or not', async () => {
     const event = receivedEvent('cmessage1', 'NUL \u0000, a lone surrogate \ud800 and ünïcödé');

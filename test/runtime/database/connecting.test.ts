@@ -1,22 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import {
-  type DatabaseOptions,
-  DatabaseUnavailable,
-  openDatabase,
-} from '../../../src/runtime/database/database.ts';
+import { describe, expect, inject, it } from 'vitest';
+import { type DatabaseOptions, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
 import { withDatabase } from '../../../src/runtime/database/database-url.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { asAdmin, createTestDatabase, openPool } from '../../support/database.ts';
 import { startFaultProxyFor } from '../../support/fault-proxy.ts';
-
-const logger = createLogger({ level: 'silent', name: 'test' });
+import { ofFile } from '../../support/of-file.ts';
 
 /** The error of the first query on this URL. */
 async function failureOf(url: string, options: Partial<DatabaseOptions> = {}): Promise<DatabaseUnavailable> {
-  const database = openDatabase({ url, name: 'test', poolSize: 2, clock: systemClock, logger, ...options });
+  const database = openPool(url, { poolSize: 2, ...options });
   try {
     const failure = await database.query('select 1').then(
       () => undefined,
@@ -39,18 +32,12 @@ async function findClosedPort(): Promise<number> {
 }
 
 describe('connecting', () => {
-  let test: TestDatabase;
-
-  beforeAll(async () => {
-    test = await createTestDatabase();
-  });
-
-  afterAll(() => test.drop());
+  const test = ofFile(createTestDatabase, (made) => made.drop());
 
   it.each(['', 'localhost', 'http://localhost/x', 'postgres://user:p%zz@host:port/x', 'postgres://'])(
     'rejects the malformed URL %j when opening, and shows the expected form',
     (url) => {
-      const open = (): unknown => openDatabase({ url, name: 'test', clock: systemClock, logger });
+      const open = (): unknown => openPool(url);
       expect(open).toThrow(/postgres:\/\/user:password@host:5432\/database/);
     },
   );
@@ -126,7 +113,7 @@ describe('connecting', () => {
   it('fails if the server accepts the connection but sends nothing', async () => {
     const proxy = await startFaultProxyFor(test.url, 5432);
     proxy.freeze();
-    const database = openDatabase({ url: proxy.route(test.url), name: 'test', clock: systemClock, logger });
+    const database = openPool(proxy.route(test.url));
     await expect(database.query('select 1', [], { deadlineMs: 200 })).rejects.toMatchObject({
       name: 'QueryDeadlineExceeded',
       mayHaveCommitted: false,
@@ -157,7 +144,7 @@ describe('connecting', () => {
     const { hostname, port } = new URL(test.url);
     const closed = await findClosedPort();
     const url = test.url.replace(`@${hostname}:${port}`, `@127.0.0.1:${closed},${hostname}:${port}`);
-    const database = openDatabase({ url, name: 'test', clock: systemClock, logger });
+    const database = openPool(url);
     expect(await database.query('select 1 as one')).toEqual([{ one: 1 }]);
     await database.close();
   });
@@ -174,13 +161,7 @@ describe('connecting', () => {
     const url = new URL(test.url);
     url.username = user;
     url.password = 'x';
-    const database = openDatabase({
-      url: url.toString(),
-      name: 'test',
-      poolSize: 8,
-      clock: systemClock,
-      logger,
-    });
+    const database = openPool(url.toString(), { poolSize: 8 });
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, i) =>
         database.query<{ i: number }>('select $1::int as i, pg_sleep(0.01)', [i]),
@@ -194,13 +175,7 @@ describe('connecting', () => {
 
   it('fails all callers at once while the server is down, and works again when it is back', async () => {
     const proxy = await startFaultProxyFor(test.url, 5432);
-    const database = openDatabase({
-      url: proxy.route(test.url),
-      name: 'test',
-      poolSize: 3,
-      clock: systemClock,
-      logger,
-    });
+    const database = openPool(proxy.route(test.url), { poolSize: 3 });
     await database.ping();
     await proxy.refuse();
     proxy.cut();
@@ -216,7 +191,7 @@ describe('connecting', () => {
     expect(inject('databaseUrl')).toContain('@');
     const before = process.env['PGDATABASE'];
     process.env['PGDATABASE'] = 'no_such_database';
-    const database = openDatabase({ url: test.url, name: 'test', clock: systemClock, logger });
+    const database = openPool(test.url);
     const [row] = await database.query('select current_database() as name');
     expect(row?.['name']).toBe(new URL(test.url).pathname.slice(1));
     await database.close();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { inspect, promisify } from 'node:util';
 import { sql } from 'drizzle-orm';
 import { integer, jsonb, pgTable, timestamp } from 'drizzle-orm/pg-core';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import {
   type Database,
@@ -18,7 +18,8 @@ import {
 } from '../../../src/runtime/database/database.ts';
 import { orm } from '../../../src/runtime/database/orm.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { asAdmin, createTestDatabase, openPool } from '../../support/database.ts';
+import { ofTest } from '../../support/of-file.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });
 
@@ -35,25 +36,13 @@ async function untilGone(pattern: string, url: string): Promise<void> {
 }
 
 describe('database', () => {
-  let test: TestDatabase;
-  let database: Database;
+  const test = ofTest(createTestDatabase, (made) => made.drop());
+  const database = ofTest(async () =>
+    openPool(test.url, { name: 'database-test', poolSize: 3, deadlineMs: 5_000 }),
+  );
 
   beforeEach(async () => {
-    test = await createTestDatabase();
-    database = openDatabase({
-      url: test.url,
-      name: 'database-test',
-      poolSize: 3,
-      deadlineMs: 5_000,
-      clock: systemClock,
-      logger,
-    });
     await database.query('create table item (id int primary key, name text)');
-  });
-
-  afterEach(async () => {
-    await database.close();
-    await test.drop();
   });
 
   const names = async (): Promise<unknown[]> => {
@@ -178,13 +167,7 @@ describe('database', () => {
     });
 
     it('is enforced by the server too, in case the process is gone', async () => {
-      const short = openDatabase({
-        url: test.url,
-        name: 'test',
-        deadlineMs: 29_000,
-        clock: systemClock,
-        logger,
-      });
+      const short = openPool(test.url, { deadlineMs: 29_000 });
       const [row] = await short.query("select current_setting('statement_timeout') as value");
       expect(row).toEqual({ value: '30s' });
       await short.close();
@@ -388,7 +371,7 @@ describe('database', () => {
 });
 
 async function asAdminIn(url: string, text: string): Promise<unknown[]> {
-  const database = openDatabase({ url, name: 'check', poolSize: 1, clock: systemClock, logger });
+  const database = openPool(url, { name: 'check', poolSize: 1 });
   try {
     return (await database.query(text)).map((row) => Object.values(row)[0]);
   } finally {

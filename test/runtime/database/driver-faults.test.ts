@@ -1,8 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase, type Queryable } from '../../../src/runtime/database/database.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Queryable } from '../../../src/runtime/database/database.ts';
+import { asAdmin, createTestDatabase, openPool } from '../../support/database.ts';
+import { ofTest } from '../../support/of-file.ts';
 
 /**
  * Open faults of the driver that must not reach a caller: porsager/postgres 1119 and 1181 (rows), 1189 and 1204
@@ -10,30 +9,15 @@ import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/da
  * Several hosts (815) are in `hosts.test.ts`.
  */
 describe.each(['', '?prepare=false'])('faults of the driver do not show with %j', (query) => {
-  let test: TestDatabase;
-  let database: Database;
+  const test = ofTest(createTestDatabase, (made) => made.drop());
+  const database = ofTest(async () => open(1));
 
   beforeEach(async () => {
-    test = await createTestDatabase();
-    database = open(1);
     await database.query('create table item (id int primary key, text text)');
     await database.query("insert into item values (1, 'a'), (2, 'b'), (3, 'c')");
   });
 
-  afterEach(async () => {
-    await database.close();
-    await test.drop();
-  });
-
-  function open(poolSize: number): Database {
-    return openDatabase({
-      url: `${test.url}${query}`,
-      name: 'driver-test',
-      poolSize,
-      clock: systemClock,
-      logger: createLogger({ level: 'silent', name: 'test' }),
-    });
-  }
+  const open = (poolSize: number) => openPool(`${test.url}${query}`, { poolSize });
 
   const pidOf = async (db: Queryable): Promise<number | undefined> => {
     const [row] = await db.query<{ pid: number }>('select pg_backend_pid() as pid');

@@ -13,10 +13,8 @@ import {
 } from '../../../src/runtime/database/database-url.ts';
 import { startListener } from '../../../src/runtime/database/listener.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { asAdmin, createTestDatabase, openPool, type TestDatabase } from '../../support/database.ts';
 import { type FaultProxy, startFaultProxyFor } from '../../support/fault-proxy.ts';
-
-const logger = createLogger({ level: 'silent', name: 'test' });
 
 describe('a database URL', () => {
   it.each([
@@ -318,7 +316,7 @@ describe('the encoding of a database', () => {
       sql.unsafe(`create database ${name} template template0 encoding '${encoding}' locale 'C'`),
     );
     const url = withDatabase(test.url, name);
-    const database = openDatabase({ url, name: 'test', clock: systemClock, logger });
+    const database = openPool(url);
     onTestFinished(() => database.close());
     return database;
   }

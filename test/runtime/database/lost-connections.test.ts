@@ -1,19 +1,17 @@
 import { EventEmitter, once } from 'node:events';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import {
   type Database,
   DatabaseUnavailable,
   isConnectionFailure,
-  openDatabase,
   type Queryable,
   QueryDeadlineExceeded,
 } from '../../../src/runtime/database/database.ts';
 import type { Pool } from '../../../src/runtime/database/pool.ts';
 import { startWatchdog } from '../../../src/runtime/database/watchdog.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { asAdmin, createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { asAdmin, createTestDatabase, openPool, type TestDatabase } from '../../support/database.ts';
 import { type FaultProxy, startFaultProxyFor } from '../../support/fault-proxy.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -32,15 +30,7 @@ describe('lost connections', () => {
 
   /** Opens a pool that is probed often. No probe fails because the machine is busy, unless a test has it fail sooner. */
   const open = (watchdog = { everyMs: 200, probeMs: 5_000 }): void => {
-    database = openDatabase({
-      url: proxy.route(test.url),
-      name: 'test',
-      poolSize: 8,
-      deadlineMs: 2_000,
-      clock: systemClock,
-      logger,
-      watchdog,
-    });
+    database = openPool(proxy.route(test.url), { poolSize: 8, deadlineMs: 2_000, watchdog });
   };
 
   beforeEach(async () => {

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
 import {
   inspectMigrations,
   MigrationFailed,
   migrateDatabase,
 } from '../../../src/runtime/database/migrate.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, openPool } from '../../support/database.ts';
+import { ofTest } from '../../support/of-file.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });
 
@@ -20,20 +20,16 @@ const FIRST =
 const SECOND = 'ALTER TABLE "shop"."item" ADD COLUMN "name" text;';
 
 describe('migrations', () => {
-  let test: TestDatabase;
-  let database: Database;
+  const test = ofTest(createTestDatabase, (made) => made.drop());
+  const database = ofTest(async () => openPool(test.url, { poolSize: 2 }));
   let folder: string;
 
   beforeEach(async () => {
-    test = await createTestDatabase();
-    database = openDatabase({ url: test.url, name: 'test', poolSize: 2, clock: systemClock, logger });
     folder = await mkdtemp(join(tmpdir(), 'migrations-'));
     await mkdir(join(folder, 'meta'));
   });
 
   afterEach(async () => {
-    await database.close();
-    await test.drop();
     await rm(folder, { recursive: true });
   });
 

@@ -1,14 +1,10 @@
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
 import { withDatabase } from '../../../src/runtime/database/database-url.ts';
 import { orm } from '../../../src/runtime/database/orm.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, openPool, type TestDatabase } from '../../support/database.ts';
 import { PGBOUNCER, type Pooler, startPgbouncer } from '../../support/pgbouncer.ts';
-
-const logger = createLogger({ level: 'silent', name: 'test' });
 
 describe.skipIf(PGBOUNCER === undefined)(
   'behind pgbouncer in transaction mode (skipped if it is not installed)',
@@ -20,14 +16,7 @@ describe.skipIf(PGBOUNCER === undefined)(
     beforeEach(async () => {
       test = await createTestDatabase();
       pooler = await startPgbouncer(PGBOUNCER ?? '', test.url, 2);
-      database = openDatabase({
-        url: `${pooler.url}?prepare=false`,
-        name: 'test',
-        poolSize: 6,
-        deadlineMs: 3_000,
-        clock: systemClock,
-        logger,
-      });
+      database = openPool(`${pooler.url}?prepare=false`, { poolSize: 6, deadlineMs: 3_000 });
     });
 
     afterEach(async () => {
@@ -37,28 +26,18 @@ describe.skipIf(PGBOUNCER === undefined)(
     });
 
     it('says what to add to the URL if it is missing', async () => {
-      const unaware = openDatabase({ url: pooler.url, name: 'test', clock: systemClock, logger });
+      const unaware = openPool(pooler.url);
       await expect(unaware.ping()).rejects.toThrow(/pgbouncer in transaction mode add \?prepare=false/);
       await unaware.close();
     });
 
     it('reports what is wrong with the pooler, not a setting that is set', async () => {
-      const unknown = openDatabase({
-        url: `${withDatabase(pooler.url, 'unknown_to_it')}?prepare=false`,
-        name: 'test',
-        clock: systemClock,
-        logger,
-      });
+      const unknown = openPool(`${withDatabase(pooler.url, 'unknown_to_it')}?prepare=false`);
       const failure = unknown.ping();
       await expect(failure).rejects.toThrow(/it reports "(?:bouncer config error|no such database)/);
       await expect(failure).rejects.not.toThrow(/prepare=false/);
       await unknown.close();
-      const extra = openDatabase({
-        url: `${pooler.url}?prepare=false&lock_timeout=5`,
-        name: 'test',
-        clock: systemClock,
-        logger,
-      });
+      const extra = openPool(`${pooler.url}?prepare=false&lock_timeout=5`);
       await expect(extra.ping()).rejects.toThrow(/lock_timeout.*ignore_startup_parameters/);
       await extra.close();
     });
@@ -122,7 +101,7 @@ describe.skipIf(PGBOUNCER === undefined)(
       await expect(database.query('select pg_sleep(100)', [], { deadlineMs: 150 })).rejects.toMatchObject({
         name: 'QueryDeadlineExceeded',
       });
-      const direct = openDatabase({ url: test.url, name: 'check', clock: systemClock, logger });
+      const direct = openPool(test.url, { name: 'check' });
       const active = async (): Promise<number> => {
         const rows = await direct.query(
           "select 1 from pg_stat_activity where datname = current_database() and state = 'active' and query like '%pg_sleep(100)%' and pid <> pg_backend_pid()",

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { emptyTables, type SavedTables, saveTables } from '../../../src/runtime/database/saved-tables.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { silentLogger } from '../../support/platform.ts';
+import { createTestDatabase, openPool } from '../../support/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 
-let test: TestDatabase;
-let database: Database;
+const test = ofFile(createTestDatabase, (made) => made.drop());
+const database = ofFile(async () => openPool(test.url, { poolSize: 2 }));
 let saved: SavedTables;
 
 const run = (text: string) => database.query(text);
@@ -17,14 +15,6 @@ const look = async () => ({
 });
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  database = openDatabase({
-    url: test.url,
-    name: 'test',
-    poolSize: 2,
-    clock: systemClock,
-    logger: silentLogger,
-  });
   await run('CREATE SCHEMA world');
   // The child comes first alphabetically.
   await run('CREATE TABLE world.parents (id int PRIMARY KEY, name text)');
@@ -35,11 +25,6 @@ beforeAll(async () => {
   await run('CREATE TABLE world.parts_1 PARTITION OF world.parts FOR VALUES FROM (0) TO (10)');
   await run('CREATE TABLE world.claims (owner text)');
 });
-afterAll(async () => {
-  await database.close();
-  await test.drop();
-});
-
 beforeEach(async () => {
   await run('TRUNCATE world.parents, world.children, world.parts, world.claims RESTART IDENTITY');
   await run(`INSERT INTO world.parents VALUES (1, 'one'), (2, NULL)`);
@@ -103,7 +88,7 @@ it('does not change excepted tables', async () => {
 });
 
 it('tables are emptied but those that are excluded, while a query reads them', async () => {
-  const reader = openDatabase({ url: test.url, name: 'reader', clock: systemClock, logger: silentLogger });
+  const reader = openPool(test.url, { name: 'reader' });
   await reader.transaction(async (tx) => {
     await tx.query('SELECT FROM world.children');
     await database.transaction((emptying) => emptyTables(emptying, 'world', ['claims']));

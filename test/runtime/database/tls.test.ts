@@ -1,10 +1,10 @@
 import { chown, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
 import { tlsOf } from '../../../src/runtime/database/tls.ts';
 import { createLogger, type Logger } from '../../../src/runtime/logger/logger.ts';
+import { openPool } from '../../support/database.ts';
 import { startFaultProxyFor } from '../../support/fault-proxy.ts';
 import { startOwnPostgres } from '../../support/own-postgres.ts';
 import { withSql } from '../../support/read-connector.ts';
@@ -17,7 +17,7 @@ const PROTECTED = 'select ssl from pg_stat_ssl where pid = pg_backend_pid()';
 const POSTGRES_PORT = 5_432;
 
 function open(url: string, log: Logger = logger): Database {
-  const database = openDatabase({ url, name: 'tls-test', clock: systemClock, logger: log });
+  const database = openPool(url, { name: 'tls-test', logger: log });
   onTestFinished(() => database.close());
   return database;
 }

@@ -1,25 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
+import { describe, expect, it } from 'vitest';
 import { encodeParam, parseArray } from '../../../src/runtime/database/wire-types.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, openPool } from '../../support/database.ts';
+import { ofFile } from '../../support/of-file.ts';
 
 describe('wire types', () => {
-  let test: TestDatabase;
-  let database: Database;
-
-  beforeAll(async () => {
-    test = await createTestDatabase();
-    const logger = createLogger({ level: 'silent', name: 'test' });
-    database = openDatabase({ url: test.url, name: 'test', poolSize: 2, clock: systemClock, logger });
-  });
-
-  afterAll(async () => {
-    await database.close();
-    await test.drop();
-  });
+  const test = ofFile(createTestDatabase, (made) => made.drop());
+  const database = ofFile(async () => openPool(test.url, { poolSize: 2 }));
 
   const roundTrip = async (type: string, value: unknown): Promise<unknown> => {
     const [row] = await database.query<{ value: unknown }>(`select $1::${type} as value`, [value]);

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { createLogger, type Logger } from '../../../src/runtime/logger/logger.ts';
 import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
 import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
-import { createTestDatabase } from '../../support/database.ts';
+import { createTestDatabase, openPool, openTestDatabase } from '../../support/database.ts';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.ts';
 import { ANY_REDIS_MISSING, openTestRedis } from '../../support/redis.ts';
 
@@ -50,13 +49,7 @@ async function behindProxy(
 async function startPostgres(): Promise<Carrier> {
   const test = await createTestDatabase();
   const carrier = await behindProxy(test.url, async (databaseUrl, logger, onClose) => {
-    const database = openDatabase({
-      url: databaseUrl,
-      name: 'test',
-      poolSize: 2,
-      clock: systemClock,
-      logger: silent,
-    });
+    const database = openPool(databaseUrl, { poolSize: 2 });
     onClose(() => database.close());
     return await openNotifier({ database, databaseUrl, prefix: 'test-1', clock: systemClock, logger });
   });
@@ -71,25 +64,17 @@ async function startPostgres(): Promise<Carrier> {
 
 async function startRedis(): Promise<Carrier> {
   const server = await openTestRedis();
-  const test = await createTestDatabase();
-  const database = openDatabase({
-    url: test.url,
-    name: 'test',
-    poolSize: 2,
-    clock: systemClock,
-    logger: silent,
-  });
+  const { url, database, close } = await openTestDatabase({}, 2);
   const prefix = `test-${randomBytes(4).toString('hex')}`;
   const carrier = await behindProxy(server.url, (redisUrl, logger) =>
-    openNotifier({ database, databaseUrl: test.url, redisUrl, prefix, clock: systemClock, logger }),
+    openNotifier({ database, databaseUrl: url, redisUrl, prefix, clock: systemClock, logger }),
   );
   return {
     ...carrier,
     async close() {
       await carrier.close();
       await server.stop();
-      await database.close();
-      await test.drop();
+      await close();
     },
   };
 }

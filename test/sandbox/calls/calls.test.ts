@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createCallBoard } from '../../../src/sandbox/calls/call-board.ts';
-import { startTestSandbox, type TestSandbox } from '../fixture.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { startTestSandbox } from '../fixture.ts';
 
-let test: TestSandbox;
-beforeAll(async () => {
-  test = await startTestSandbox();
-});
-afterAll(() => test.close());
+const test = ofFile(startTestSandbox);
 
 describe('calls to the service in the control API', () => {
   let key: string;

@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
 import type { Fault } from '../../../src/sandbox/faults/fault.ts';
-import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { readExactly, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
 describe('faults of the API', () => {
-  let service: TestPlatform;
-  let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
-  const clock = new WatchedClock();
-  let faults: readonly Fault[] = [];
-  let authFaults: readonly Fault[] = [];
-  let calls: { method: string; path: string }[] = [];
-  /** A number that no other test sends to. */
-  let to = '4915700000001';
-
-  beforeAll(async () => {
-    service = await startTestPlatform({
+  const service = ofFile(() =>
+    startTestPlatform({
       clock,
       ports: createCallEdge({
         api: {
@@ -27,9 +19,15 @@ describe('faults of the API', () => {
         },
         oauth: { decide: () => authFaults },
       }),
-    });
-  });
-  afterAll(() => service.close());
+    }),
+  );
+  let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
+  const clock = new WatchedClock();
+  let faults: readonly Fault[] = [];
+  let authFaults: readonly Fault[] = [];
+  let calls: { method: string; path: string }[] = [];
+  /** A number that no other test sends to. */
+  let to = '4915700000001';
 
   beforeEach(async () => {
     faults = [];

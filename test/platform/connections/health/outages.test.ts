@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   connectionConnectedEvent,
   connectionDisconnectedEvent,
 } from '../../../../src/contract/service/events.ts';
+import { ofFile } from '../../../support/of-file.ts';
 import {
   readExactly,
   seedWorkspace,
@@ -16,11 +17,7 @@ const DAY = 24 * 60 * MINUTE;
 const person = '4915500000001';
 
 describe('outages', () => {
-  let service: TestPlatform;
-  beforeAll(async () => {
-    service = await startTestPlatform();
-  });
-  afterAll(() => service.close());
+  const service = ofFile(startTestPlatform);
 
   type Cause = Parameters<TestPlatform['platform']['outages']['begin']>[1]['cause'];
 
