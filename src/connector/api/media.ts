@@ -131,9 +131,11 @@ async function fetchFor(
   const signal = AbortSignal.any([gone.signal, closing]);
   let file: OpenedFile;
   try {
-    const { mediaUrl: url, accountId } = message;
+    const { mediaUrl: url, mediaType, accountId } = message;
     const opening =
-      kept === null ? openFile({ url, accountId, signal }) : Promise.resolve(openKept(kept, clock));
+      kept === null
+        ? openFile({ url, mediaType, accountId, signal })
+        : Promise.resolve(openKept(kept, clock));
     file = await begin(opening, deadline);
   } catch (error) {
     // Nobody waits for what is still being downloaded.

@@ -28,8 +28,8 @@ const CONCURRENCY = 2;
 const RETRY = { firstMs: 5_000, longestMs: LONGEST_WAIT_MS, spread: 0.2 };
 const MAX_ATTEMPTS = 20;
 /**
- * A proxy that restarts answers 404 or redirects as well, so such an answer counts once it has been given to four
- * attempts, the last about seven minutes after the first.
+ * A proxy that restarts answers 404, redirects, or sends what is refused as well, so such an answer counts once it has
+ * been given to four attempts, the last about seven minutes after the first.
  */
 const DOUBTED_RETRY = { ...RETRY, firstMs: 60_000 };
 const DOUBTED_ATTEMPTS = 4;
@@ -105,7 +105,7 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
 
   async function fetchFile(file: WaitingCopy, signal: AbortSignal): Promise<WholeFile> {
     const { accountId, mediaUrl, mediaType } = file;
-    const opened = await openFile({ url: mediaUrl ?? '', accountId, signal });
+    const opened = await openFile({ url: mediaUrl ?? '', mediaType, accountId, signal });
     try {
       const hash = createHash('sha256');
       const pieces: Uint8Array[] = [];
@@ -144,9 +144,9 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
     const { copy } = file;
     const attempts = (copy.attempts ?? 0) + 1;
     const { message } = error;
-    const kind = error instanceof FileUnavailable ? error.kind : null;
-    const isDoubted = kind === 'gone' || kind === 'redirected';
-    if (kind !== 'refused' && attempts < (isDoubted ? DOUBTED_ATTEMPTS : MAX_ATTEMPTS)) {
+    const kind = error instanceof FileUnavailable ? error.kind : 'unreachable';
+    const isDoubted = kind !== 'unreachable';
+    if (attempts < (isDoubted ? DOUBTED_ATTEMPTS : MAX_ATTEMPTS)) {
       const at = clock.now() + backOffMs(attempts, isDoubted ? DOUBTED_RETRY : RETRY, random());
       await noteCopy(database, lease, file, { copy: { ...copy, attempts, error: message }, dueAt: at });
       return;

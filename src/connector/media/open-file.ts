@@ -80,6 +80,8 @@ export interface FileOpenerOptions {
 
 export interface OpenFileRequest {
   readonly url: string;
+  /** As the message names it. */
+  readonly mediaType?: string | null;
   /** The account of the message. The services of other accounts are not trusted for it. */
   readonly accountId: string;
   readonly signal: AbortSignal;
@@ -94,7 +96,7 @@ export type OpenFile = (request: OpenFileRequest) => Promise<OpenedFile>;
  * not followed, because their target is another address provided by others. Limited in size and time.
  */
 export function createFileOpener(options: FileOpenerOptions): OpenFile {
-  return async ({ url: text, accountId, signal }) => {
+  return async ({ url: text, mediaType, accountId, signal }) => {
     const url = readAddress(text);
     const own = await options.ownService(accountId);
     const isOwn = own?.origin === url.origin;
@@ -115,7 +117,7 @@ export function createFileOpener(options: FileOpenerOptions): OpenFile {
         (signal) => ask(client, url, signal),
         stop,
       );
-      return { ...readHead(answer), bytes: limit(answer.body), close };
+      return { ...readHead(answer, mediaType ?? ''), bytes: limit(answer.body), close };
     } catch (error) {
       close();
       if (error instanceof FileUnavailable) throw error;
@@ -163,16 +165,22 @@ async function ask(client: Client, url: URL, signal: AbortSignal): Promise<Dispa
   });
 }
 
-function readHead({
-  statusCode,
-  headers,
-}: Dispatcher.ResponseData): Pick<OpenedFile, 'contentType' | 'length'> {
+/** What proxies send with 200 in place of a picture, a sound or a film. */
+const OF_PROXIES = /^(?:text|application)\/(?:html|json|xml)\b/i;
+
+function readHead(
+  { statusCode, headers }: Dispatcher.ResponseData,
+  mediaType: string,
+): Pick<OpenedFile, 'contentType' | 'length'> {
   if (statusCode === 404 || statusCode === 410)
     throw new FileUnavailable('gone', 'the file no longer exists');
   if (statusCode >= 300 && statusCode < 400) {
     throw new FileUnavailable('redirected', 'the address of the file redirects to another one');
   }
   if (statusCode !== 200) throw new FileUnavailable('unreachable', `the file request returned ${statusCode}`);
+  const contentType = single(headers['content-type']);
+  if (/^(?:image|audio|video)\//i.test(mediaType) && OF_PROXIES.test(contentType ?? ''))
+    throw new FileUnavailable('unreachable', 'the file request returned a page');
   const encoding = single(headers['content-encoding']);
   if (encoding !== null && encoding.toLowerCase() !== 'identity') {
     throw new FileUnavailable('refused', 'the file has an encoding that was not requested');
@@ -180,7 +188,7 @@ function readHead({
   const declared = single(headers['content-length']);
   const length = declared === null ? null : Number(declared);
   if (length !== null && length > LARGEST_FILE_BYTES) throw tooLarge();
-  return { contentType: single(headers['content-type']), length };
+  return { contentType, length };
 }
 
 function single(header: string | string[] | undefined): string | null {
@@ -195,6 +203,7 @@ async function* limit(body: Readable): AsyncGenerator<Uint8Array> {
       if (bytes > LARGEST_FILE_BYTES) throw tooLarge();
       yield chunk;
     }
+    if (bytes === 0) throw new FileUnavailable('unreachable', 'the file request returned no bytes');
   } catch (error) {
     throw error instanceof FileUnavailable ? error : describeFailure(error);
   }

@@ -178,9 +178,9 @@ describe('a file that cannot be fetched', () => {
     expect([(await media.copyOf(id))?.state, media.files]).toEqual(['gone', {}]);
   });
 
-  it('has failed at once if its address or its answer is not safe, and the reason never names the address', async () => {
+  it('has failed if its address or its answer is not safe, and the reason never names the address', async () => {
     const id = await media.receive({ media_url: 'http://169.254.169.254/secret' });
-    await media.settle();
+    await settleGone();
     expect(await media.copyOf(id)).toMatchObject({
       state: 'failed',
       error: 'the address of the file is not on the public internet',

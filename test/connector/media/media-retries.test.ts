@@ -48,8 +48,9 @@ it('a file that cannot be fetched is tried again with growing waits, 20 times, a
 it.each([
   ['gone', 'gone'],
   ['redirected', 'failed'],
+  ['refused', 'failed'],
 ] as const)(
-  'a file whose address is answered as %s is tried again, as a proxy may be restarting, and is %s after four attempts',
+  'a file that is %s is tried again, as a proxy may be restarting, and is %s after four attempts',
   async (kind, state) => {
     bench.file = new FileUnavailable(kind, 'no');
     await bench.receive('m1');

@@ -65,8 +65,8 @@ const open = (request: Partial<OpenFileRequest> & { url: string }, dial: Sockets
   })({ accountId: 'own', signal: new AbortController().signal, ...request });
 
 /** Reads all of a file, and lets it go. */
-async function read(url: string): Promise<string> {
-  const file = await open({ url });
+async function read(url: string, mediaType: string | null = null): Promise<string> {
+  const file = await open({ url, mediaType });
   try {
     const chunks: Uint8Array[] = [];
     for await (const chunk of file.bytes) chunks.push(chunk);
@@ -197,6 +197,24 @@ describe('a file at an address from a message', () => {
     answer = (response) => void response.writeHead(status).end();
     await expect(open({ url: `${own}/1` })).rejects.toEqual(refusedWith(kind));
   });
+
+  it.each([
+    ['text/html; charset=utf-8', '<html>', 'image/png', false],
+    ['application/json', '{}', 'video/mp4', false],
+    ['application/xml', '<Error/>', 'audio/ogg', false],
+    ['text/html', '<html>', 'text/html', true],
+    ['application/json', '{}', null, true],
+    ['text/plain', 'bytes', 'image/png', true],
+    ['image/png', '', 'image/png', false],
+  ])(
+    'that is answered 200 with the type %s and %j in place of %s is a file: %s',
+    async (type, body, mediaType, isFile) => {
+      answer = (response) => void response.writeHead(200, { 'content-type': type }).end(body);
+      const reading = read(`${own}/1`, mediaType);
+      if (isFile) expect(await reading).toBe(body);
+      else await expect(reading).rejects.toEqual(refusedWith('unreachable'));
+    },
+  );
 
   it('in an encoding that was not requested is refused', async () => {
     answer = (response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('x');

@@ -148,7 +148,8 @@ export class ScriptedService {
     const answer = fault ?? this.change(parsed, this.#answer(parsed, request.headers.authorization, body));
     response.sendDate = false;
     if (this.date !== null) response.setHeader('date', new Date(this.date).toUTCString());
-    response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
+    const type = typeof answer.body === 'string' ? {} : { 'content-type': 'application/json' };
+    response.writeHead(answer.status, { ...type, ...answer.headers });
     response.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body));
   }
 
