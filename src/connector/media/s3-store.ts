@@ -55,6 +55,7 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
   // Signed with our clock: 20260102T030405Z.
   const datetime = (): string => new Date(clock.now()).toISOString().replaceAll(/[-:]|\.\d{3}/g, '');
 
+  /** A bucket answers without a body, and to a PUT with a tag: anything else is of a proxy. */
   async function call(
     method: string,
     key: string,
@@ -72,7 +73,7 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
       const body = file === undefined ? null : ReadableStream.from(file.pieces);
       const answer = await fetch(request, { body, duplex: 'half', redirect: 'manual', signal: over });
       const text = await answer.text();
-      if (answer.ok) return answer;
+      if (answer.ok && text === '' && (method !== 'PUT' || answer.headers.has('etag'))) return answer;
       throw new StoreRefusal(answer.status, /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? '');
     };
     try {
@@ -85,10 +86,11 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
 
   const put = async (key: string, file: WholeFile, signal?: AbortSignal): Promise<void> =>
     void (await call('PUT', key, file, signal));
-  const remove = async (key: string): Promise<void> => void (await call('DELETE', key).catch(unlessAbsent));
+  const remove = async (key: string): Promise<void> =>
+    void (await call('DELETE', key).catch(unlessAbsent('NoSuchKey')));
 
   async function sizeOf(key: string): Promise<number | null> {
-    const answer = await call('HEAD', key).catch(unlessAbsent);
+    const answer = await call('HEAD', key).catch(unlessAbsent(''));
     return answer === null ? null : Number(answer.headers.get('content-length'));
   }
 
@@ -135,10 +137,11 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
   };
 }
 
-function unlessAbsent(error: unknown): null {
-  if (error instanceof StoreRefusal && error.status === 404 && error.code !== 'NoSuchBucket') return null;
+/** Null if the answer was 404 with this code: a proxy answers 404 as well. */
+const unlessAbsent = (code: string) => (error: unknown) => {
+  if (error instanceof StoreRefusal && error.status === 404 && error.code === code) return null;
   throw error;
-}
+};
 
 /** Which setting a refusal of the first calls is about, and what is wrong with it. */
 function explain({ status, code }: StoreRefusal): readonly [setting: string, problem: string] {

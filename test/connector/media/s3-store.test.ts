@@ -71,7 +71,7 @@ it('an object of 16 MB is sent as one, with its digest', async () => {
       .on('data', (piece: Buffer) => hash.update(piece))
       .on('end', () => {
         sent = { method: request.method, length, matches: hash.digest('hex') === sha256 };
-        response.end();
+        response.setHeader('etag', '"1"').end();
       });
   });
   const store = createS3Store({ ...settings, endpoint: recording.url }, systemClock);
@@ -148,6 +148,26 @@ it('a connector keeps files in the bucket, sends readers there, and removes them
   }
 });
 
+it.each([
+  ['PUT', 200, ''],
+  ['PUT', 200, '<html>'],
+  ['PUT', 204, ''],
+  ['DELETE', 200, '<html>'],
+  ['DELETE', 404, '<html>'],
+  ['DELETE', 404, ''],
+] as const)(
+  'a proxy that answers a %s with %i and %j says nothing about an object',
+  async (method, status, body) => {
+    const proxy = await listen((request, response) =>
+      request.resume().on('end', () => response.writeHead(status).end(body)),
+    );
+    const store = createS3Store({ ...settings, endpoint: proxy.url }, systemClock);
+    const asked = method === 'PUT' ? store.put(KEY, fileOf(Buffer.from('bytes')), never) : store.remove(KEY);
+    await expect(asked).rejects.toMatchObject({ name: 'StoreFailure', status });
+    await proxy.drain(0);
+  },
+);
+
 // Files wait for a bucket that fails; a refused object uses up an attempt.
 it.each([
   ['refuses an object, and takes others', 'm1-', 400, 'EntityTooLarge', true],
@@ -159,7 +179,11 @@ it.each([
   const bucket = await listen((request, response) => {
     const isRefused = request.method === 'PUT' && request.url?.includes(part) === true;
     const body = code === '' ? '' : `<Error><Code>${code}</Code></Error>`;
-    request.resume().on('end', () => response.writeHead(isRefused ? status : 200).end(isRefused ? body : ''));
+    request
+      .resume()
+      .on('end', () =>
+        response.writeHead(isRefused ? status : 200, { etag: '"1"' }).end(isRefused ? body : ''),
+      );
   });
   const store = createS3Store({ ...settings, endpoint: bucket.url }, systemClock);
   const error = await store.put(KEY, fileOf(Buffer.from('bytes')), never).catch((thrown: unknown) => thrown);
