@@ -5,6 +5,7 @@ import { classifyFailure } from '../../patterns/send-policy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { abortAfter, isLate } from '../../runtime/clock/deadline.ts';
 import { isLoopbackHost } from '../../runtime/http-server/loopback.ts';
+import type { Logger } from '../../runtime/logger/logger.ts';
 import { NETWORK_FETCH } from '../service-client/call-service.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import { callbackUrl, type OauthApp } from './oauth-app.ts';
@@ -126,6 +127,23 @@ export function createAuthorizationServer(app: OauthApp, clock: Clock): Authoriz
     revoke: (token) =>
       call((config) => client.tokenRevocation(config, token, { token_type_hint: 'refresh_token' })),
   };
+}
+
+/**
+ * After a lost answer, the same token or code is sent once more. If the server had taken it, this ends a grant whose
+ * tokens are lost; if not, it saves the grant.
+ */
+export async function callTwice(logger: Logger, call: () => Promise<IssuedTokens>): Promise<IssuedTokens> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!(error instanceof ServiceError) || !error.mayHaveActed) throw error;
+    logger.warn(
+      { err: error, errorCode: error.code },
+      'the answer of the authorization server was lost; sending the request once more',
+    );
+    return await call();
+  }
 }
 
 function readTokens(answer: client.TokenEndpointResponse): IssuedTokens {

@@ -14,7 +14,7 @@ import { retryCommit } from '../db/retry-commit.ts';
 import { accounts, oauthFlows } from '../db/schema.ts';
 import { authorizationUrlContext, verifierContext } from '../db/sealed-columns.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
-import type { AuthorizationServer, IssuedTokens } from './authorization-server.ts';
+import { type AuthorizationServer, callTwice, type IssuedTokens } from './authorization-server.ts';
 import { checkGrant, type GrantedNumber, readNumbers } from './check-grant.ts';
 import { type GrantRow, openTokens, putGrant, readGrant, sealTokens } from './grant-store.ts';
 import { type OauthApp, startUrl } from './oauth-app.ts';
@@ -194,7 +194,7 @@ export function createConsents(options: ConsentsOptions): Consents {
     const codeVerifier = await keyRing.open(flow.sealedVerifier, verifierContext(flow.id));
     let issued: IssuedTokens;
     try {
-      issued = await server.redeem(returned, { state, codeVerifier });
+      issued = await callTwice(logger, () => server.redeem(returned, { state, codeVerifier }));
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       return await fail(flow, error instanceof OauthRefusal ? error.error : error.code);

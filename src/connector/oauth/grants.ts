@@ -14,7 +14,12 @@ import type { Base } from '../db/base.ts';
 import { retryCommit } from '../db/retry-commit.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
 import { createPlans, type Plans } from '../work/planned.ts';
-import { type AuthorizationServer, CALL_DEADLINE_MS, type IssuedTokens } from './authorization-server.ts';
+import {
+  type AuthorizationServer,
+  CALL_DEADLINE_MS,
+  callTwice,
+  type IssuedTokens,
+} from './authorization-server.ts';
 import {
   claimRefresh,
   endGrant,
@@ -143,7 +148,7 @@ async function refreshClaimed(
   let issued: IssuedTokens;
   try {
     if (refreshToken === null) throw new OauthRefusal('invalid_grant');
-    issued = await callTwice(options, refreshToken);
+    issued = await callTwice(options.logger, () => options.server.refresh(refreshToken));
   } catch (error) {
     if (error instanceof OauthRefusal && error.error === 'invalid_grant') {
       return await settleRefused(options, claim, error);
@@ -155,26 +160,6 @@ async function refreshClaimed(
     throw error instanceof ServiceError ? new RefreshDelayed(error.code) : error;
   }
   return await storeIssued(options, claim, issued);
-}
-
-/**
- * After a lost answer, the same token is sent once more. If the server had rotated it, this ends a grant that
- * was already unusable; if not, it saves the grant.
- */
-async function callTwice(
-  { server, logger }: RefreshGrantOptions,
-  refreshToken: string,
-): Promise<IssuedTokens> {
-  try {
-    return await server.refresh(refreshToken);
-  } catch (error) {
-    if (!(error instanceof ServiceError) || !error.mayHaveActed) throw error;
-    logger.warn(
-      { err: error, errorCode: error.code },
-      'the answer of a token refresh was lost; sending the request once more',
-    );
-    return await server.refresh(refreshToken);
-  }
 }
 
 /** New tokens are committed before they are used. If they cannot be, they are lost, and usually the grant with them. */

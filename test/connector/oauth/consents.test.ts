@@ -71,6 +71,17 @@ describe('a consent', () => {
     expect(grants.auth.requests.slice(before).filter(({ path }) => path === '/token')).toHaveLength(1);
   });
 
+  it.each([
+    ['a proxy', { status: 502, body: {} }],
+    ['a connection that is cut', 'reset'],
+  ] as const)('is finished although the first answer to its code is that of %s', async (_, fault) => {
+    const query = grants.auth.approve((await begin()).authorizationUrl);
+    let asked = 0;
+    grants.auth.fault = () => (asked++ === 0 ? fault : undefined);
+    expect((await comeBack(query)).text).toContain('<h1>Connected</h1>');
+    expect(asked).toBe(2);
+  });
+
   it('redirects to the address of the CRM, with the outcome', async () => {
     const returnUrl = 'https://crm.example/connected?customer=42&outcome=made-up';
     const onward = async (query: string): Promise<[number, string | undefined, string | undefined]> => {
