@@ -43,10 +43,10 @@ describe('citations', () => {
   it('are read with the names of suites and tests', () => {
     const text = `
       describe('a page', () => {
-        it('is short', async (): Promise<void> => { proves('limits.page', 'limits.text'); });
+        it('is short', async (): Promise<void> => { proves('limits.page'); proves('limits.text'); });
         it.each([1, 2])(\`has \${kind} of %s\`, (n: number) => { proves('limits.media'); expect(n); });
         it('cites nothing', () => {});
-        it('has a limit', { timeout: 5 }, () => { proves('limits.page'); });
+        it('has a limit', { timeout: 5 }, () => { proves('limits.page'); expect(1); });
       });`;
     const at = { file: 'x.test.ts', runs: true };
     expect(read(text)).toEqual({

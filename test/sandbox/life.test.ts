@@ -64,31 +64,15 @@ async function heard(): Promise<string[]> {
 test('a number is paired, warms up, fails and recovers, its trial expires and is renewed, and its slot becomes free', {
   timeout: 120_000,
 }, async () => {
-  proves(
-    'state.created.connecting',
-    'state.created.claims-nothing',
-    'state.paired.scan',
-    'state.paired.silent',
-    'state.outage.reported-once',
-    'state.recovered.reported-once',
-    'state.delete.slot',
-    'service.standalone.trial',
-    'service.standalone.paid-after',
-    'service.gate.visible',
-    'service.gate.unsendable',
-    'service.slot.attaches',
-    'service.slot.returns',
-    'delivery.unlicensed',
-    'limits.trial',
-    'limits.warmup',
-    'service.qr.warmup',
-    'choice.unpaired',
-    'choice.slot.inherited',
-    'choice.unlicensed.hidden',
-    'choice.unlicensed.refused',
-    'choice.unlicensed.allowed',
-    'choice.license.ends',
-  );
+  proves('state.created.connecting', 'state.created.claims-nothing', 'state.paired.scan');
+  proves('state.paired.silent', 'state.outage.reported-once', 'state.recovered.reported-once');
+  proves('state.delete.slot');
+  proves('service.standalone.trial', 'service.standalone.paid-after', 'service.gate.visible');
+  proves('service.gate.unsendable', 'service.slot.attaches', 'service.slot.returns', 'service.qr.warmup');
+  proves('delivery.unlicensed');
+  proves('limits.trial', 'limits.warmup');
+  proves('choice.unpaired', 'choice.slot.inherited', 'choice.unlicensed.hidden', 'choice.unlicensed.refused');
+  proves('choice.unlicensed.allowed', 'choice.license.ends');
   const { workspace } = await hand('POST', '/workspaces', { kind: 'standalone', slots: 1 });
   const { key } = await hand('POST', `/workspaces/${workspace.id}/api-keys`);
   await hand('PUT', '/hosts/hooks.example.com', { target: receiver.origin });

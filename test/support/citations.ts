@@ -15,7 +15,7 @@ export interface Citation {
 /** What a test file cites, and where it does so in a way that cannot be read statically. */
 export interface FileCitations {
   readonly citations: readonly Citation[];
-  /** Places of `proves(…)` that is not the first statement of a test, or has anything but literals in it. */
+  /** Places of `proves(…)` that is not among the first statements of a test, or has anything but literals in it. */
   readonly strays: readonly string[];
 }
 
@@ -56,12 +56,12 @@ function textOf(node: unknown): string | null {
   return parts.join('…');
 }
 
-/** `proves(…)` as the first statement of the function of a test. */
-function findProof(call: Node): Node | undefined {
+/** Each `proves(…)` among the first statements of the function of a test. */
+function findProofs(call: Node): readonly Node[] {
   const body = nodesIn(call['arguments']).flatMap((argument) => nodesIn(argument['body']))[0];
-  const [first] = nodesIn(body?.['body']);
-  const [said] = nodesIn(first?.['expression']);
-  return said !== undefined && calleeNames(said['callee']).join() === 'proves' ? said : undefined;
+  const said = nodesIn(body?.['body']).map(({ expression }) => nodesIn(expression)[0]);
+  const others = said.findIndex((each) => calleeNames(each?.['callee']).join() !== 'proves');
+  return nodesIn(said.slice(0, others < 0 ? said.length : others));
 }
 
 /** Whether the options of a test let it run. */
@@ -79,12 +79,12 @@ export function readFileCitations(file: string, text: string): FileCitations {
   const followed = new Set<Node>();
 
   const cite = (call: Node, name: readonly string[], runs: boolean): void => {
-    const proof = findProof(call);
-    if (proof === undefined) return;
-    const ids = nodesIn(proof['arguments']).map(textOf);
-    if (ids.length === 0 || ids.includes(null)) return;
-    followed.add(proof);
-    for (const id of ids) citations.push({ id: String(id), file, name, runs: runs && letsRun(call) });
+    for (const proof of findProofs(call)) {
+      const ids = nodesIn(proof['arguments']).map(textOf);
+      if (ids.length === 0 || ids.includes(null)) continue;
+      followed.add(proof);
+      for (const id of ids) citations.push({ id: String(id), file, name, runs: runs && letsRun(call) });
+    }
   };
 
   const visit = (node: Node, suites: readonly string[], runs: boolean): void => {

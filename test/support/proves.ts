@@ -9,11 +9,12 @@ declare module 'vitest' {
 }
 
 /**
- * Says which sentences of the specification a test proves. It is the first statement of the test:
+ * Says which sentences of the specification a test proves. Its calls are the first statements of the test:
  * `it('forgets a key after a day', async () => { proves('connections.create.idempotency.lifetime'); …`.
  * An id that is not in `test/requirements.ts` does not compile, and a proven sentence that no test cites
  * fails `test/requirements/coverage.test.ts`. Ids are written as literals, so that they can be read from the file.
  */
 export function proves(...ids: readonly [RequirementId, ...RequirementId[]]): void {
-  TestRunner.getCurrentTest<RunnerTestCase>().meta.proves = ids;
+  const { meta } = TestRunner.getCurrentTest<RunnerTestCase>();
+  meta.proves = [...(meta.proves ?? []), ...ids];
 }

@@ -182,12 +182,9 @@ describe('events', () => {
   ];
 
   it('has the keys of message.received', () => {
-    proves(
-      'events.received.exact',
-      'events.snake-case',
-      'versioning.webhooks-snake-case',
-      'choice.payload.exact',
-    );
+    proves('events.received.exact', 'events.snake-case');
+    proves('versioning.webhooks-snake-case');
+    proves('choice.payload.exact');
     expect(table(events.messageReceivedEvent)).toEqual([
       'event: string',
       'connection_id: string',
@@ -205,12 +202,9 @@ describe('events', () => {
   });
 
   it('has the keys of message.status', () => {
-    proves(
-      'events.status.exact',
-      'events.snake-case',
-      'versioning.webhooks-snake-case',
-      'choice.payload.exact',
-    );
+    proves('events.status.exact', 'events.snake-case');
+    proves('versioning.webhooks-snake-case');
+    proves('choice.payload.exact');
     expect(table(events.messageStatusEvent)).toEqual([
       'event: string',
       'connection_id: string',
@@ -225,13 +219,9 @@ describe('events', () => {
   });
 
   it('has the keys of the two connection events, which contain no QR code', () => {
-    proves(
-      'events.disconnected.exact',
-      'events.disconnected.no-qr',
-      'events.connected.payload',
-      'versioning.webhooks-snake-case',
-      'choice.payload.exact',
-    );
+    proves('events.disconnected.exact', 'events.disconnected.no-qr', 'events.connected.payload');
+    proves('versioning.webhooks-snake-case');
+    proves('choice.payload.exact');
     for (const event of [events.connectionDisconnectedEvent, events.connectionConnectedEvent]) {
       expect(table(event)).toEqual([
         'event: string',

@@ -22,12 +22,8 @@ describe('restart, logout and deletion', () => {
     });
 
     test('of a lost session requires a new scan: the status is connecting, QR codes are shown, and the connection is kept', async () => {
-      proves(
-        'connections.restart.keeps-record',
-        'connections.restart.new-qr',
-        'state.restart.connecting',
-        'state.restart.poll',
-      );
+      proves('connections.restart.keeps-record', 'connections.restart.new-qr');
+      proves('state.restart.connecting', 'state.restart.poll');
       const { key, id } = await life.begin();
       await life.pair(key, id, '447700900131');
       await life.breakDown(id);
@@ -107,17 +103,10 @@ describe('restart, logout and deletion', () => {
 
   describe('logout', () => {
     test('ends the session, keeps the connection and its license, sends no event, and is undone by a restart and a scan', async () => {
-      proves(
-        'connections.logout.answer',
-        'connections.logout.keeps-record',
-        'connections.logout.clears',
-        'shapes.acknowledgement',
-        'state.logout.session',
-        'state.logout.record',
-        'state.logout.return',
-        'choice.logout.silent',
-        'choice.logout.status',
-      );
+      proves('connections.logout.answer', 'connections.logout.keeps-record', 'connections.logout.clears');
+      proves('shapes.acknowledgement');
+      proves('state.logout.session', 'state.logout.record', 'state.logout.return');
+      proves('choice.logout.silent', 'choice.logout.status');
       const { key, id } = await life.begin();
       await life.pair(key, id, '447700900131');
       const before = await life.detail(key, id);
@@ -180,13 +169,9 @@ describe('restart, logout and deletion', () => {
 
   describe('deletion', () => {
     test('is permanent: the connection and its messages are gone everywhere, and no later call restores them', async () => {
-      proves(
-        'connections.delete.answer',
-        'connections.delete.permanent',
-        'shapes.acknowledgement',
-        'state.delete.gone',
-        'state.delete.id-retired',
-      );
+      proves('connections.delete.answer', 'connections.delete.permanent');
+      proves('shapes.acknowledgement');
+      proves('state.delete.gone', 'state.delete.id-retired');
       const { key, id } = await life.begin();
       await life.pair(key, id);
       const send = { connectionId: id, to: '4915500000001', text: 'hello' };
@@ -213,15 +198,10 @@ describe('restart, logout and deletion', () => {
     });
 
     test('returns the slot with its remaining time: the next number that pairs takes it, and an unused one starts a trial', async () => {
-      proves(
-        'state.delete.slot',
-        'choice.slot.inherited',
-        'choice.next-expiry',
-        'service.slot.capacity',
-        'service.slot.returns',
-        'service.standalone.trial',
-        'limits.trial',
-      );
+      proves('state.delete.slot');
+      proves('choice.slot.inherited', 'choice.next-expiry');
+      proves('service.slot.capacity', 'service.slot.returns', 'service.standalone.trial');
+      proves('limits.trial');
       const { key, id } = await life.begin(2);
       const start = life.service.platform.time.now();
       const inDays = (days: number): string => new Date(start + days * DAY).toISOString();

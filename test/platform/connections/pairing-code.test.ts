@@ -11,16 +11,11 @@ describe('pairing by code', () => {
 
   describe('pairing code', () => {
     test('connects when it is typed on the phone, like a scan', async () => {
-      proves(
-        'connections.pairing-code.answer',
-        'connections.pairing-code.request',
-        'connections.pairing-code.consumes-nothing',
-        'connections.pairing-code.no-event',
-        'shapes.pairing-code',
-        'state.paired.code',
-        'service.qr.pairs',
-        'state.pairing-code.unchanged',
-      );
+      proves('connections.pairing-code.answer', 'connections.pairing-code.request');
+      proves('connections.pairing-code.consumes-nothing', 'connections.pairing-code.no-event');
+      proves('shapes.pairing-code');
+      proves('state.paired.code', 'state.pairing-code.unchanged');
+      proves('service.qr.pairs');
       const { key, id } = await life.begin();
       const code = await life.codeOf(key, id, '4915112345678');
       expect(code).toMatch(/^[0-9A-Z]{4}-[0-9A-Z]{4}$/);
@@ -66,11 +61,8 @@ describe('pairing by code', () => {
     });
 
     test('is refused for anything but digits, which are not cleaned up', async () => {
-      proves(
-        'connections.pairing-code.digits',
-        'connections.pairing-code.no-clean-up',
-        'errors.invalid_phone_number',
-      );
+      proves('connections.pairing-code.digits', 'connections.pairing-code.no-clean-up');
+      proves('errors.invalid_phone_number');
       const { key, id } = await life.begin();
       const refused = [400, { error: 'invalid_phone_number' }];
       const bad = [
@@ -94,13 +86,9 @@ describe('pairing by code', () => {
     });
 
     test('is only for `qr` connections that are not live', async () => {
-      proves(
-        'connections.pairing-code.qr-only',
-        'connections.pairing-code.live',
-        'state.pairing-code.live',
-        'errors.already_connected',
-        'errors.not_supported_for_provider',
-      );
+      proves('connections.pairing-code.qr-only', 'connections.pairing-code.live');
+      proves('state.pairing-code.live');
+      proves('errors.already_connected', 'errors.not_supported_for_provider');
       const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
       const cloud = await life.service.platform.connections.createPaired(workspaceId, {
         provider: 'cloud_api',
@@ -117,12 +105,9 @@ describe('pairing by code', () => {
     });
 
     test('the sixth within 15 minutes is refused, only for this connection, until the window has moved on', async () => {
-      proves(
-        'connections.pairing-code.cap',
-        'connections.pairing-code.cap-per-connection',
-        'limits.pairing-codes',
-        'errors.rate_limited',
-      );
+      proves('connections.pairing-code.cap', 'connections.pairing-code.cap-per-connection');
+      proves('limits.pairing-codes');
+      proves('errors.rate_limited');
       const { key, id } = await life.begin();
       const other = await life.create(key);
       const phoneNumber = '4915112345678';

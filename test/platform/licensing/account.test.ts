@@ -72,14 +72,10 @@ describe('GET /account', () => {
   });
 
   test('a number that pairs takes a slot; one beyond the slots takes none, and counts as a connection', async () => {
-    proves(
-      'account.slots.used',
-      'account.slots.available',
-      'account.connections.total',
-      'account.connections.connected',
-      'connections.create.over-quota',
-      'service.slot.capacity',
-    );
+    proves('account.slots.used', 'account.slots.available', 'account.connections.total');
+    proves('account.connections.connected');
+    proves('connections.create.over-quota');
+    proves('service.slot.capacity');
     const { id, key } = await open({ slots: 2 });
     await pair(id);
     expect((await read(key)).slots).toMatchObject({ total: 2, used: 1, available: 1 });
@@ -92,13 +88,11 @@ describe('GET /account', () => {
   });
 
   test('the slot of a deleted connection is available with its remaining time, and not once that has ended', async () => {
-    proves(
-      'service.slot.returns',
-      'state.delete.slot',
-      'account.slots.nextExpiry',
-      'limits.trial',
-      'choice.slot.run-out',
-    );
+    proves('service.slot.returns');
+    proves('state.delete.slot');
+    proves('account.slots.nextExpiry');
+    proves('limits.trial');
+    proves('choice.slot.run-out');
     const { id, key } = await open({ slots: 1 });
     const end = service.platform.time.now() + 7 * DAY;
     await remove(key, await pair(id));

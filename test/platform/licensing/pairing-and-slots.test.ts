@@ -77,12 +77,9 @@ describe('slots and pairing', () => {
   });
 
   test('a lapsed add-on hides its connection and stops its events, until the renewal', async () => {
-    proves(
-      'service.gate.expired-hidden',
-      'service.gate.unsendable',
-      'delivery.unlicensed',
-      'errors.addon_required',
-    );
+    proves('service.gate.expired-hidden', 'service.gate.unsendable');
+    proves('delivery.unlicensed');
+    proves('errors.addon_required');
     const { service } = life;
     const workspace = await service.platform.workspaces.create({ kind: 'crm_portal' });
     const { key } = await service.platform.apiKeys.create(workspace.id);

@@ -38,13 +38,8 @@ describe('a phone that receives a message', () => {
   }
 
   test('delivers and reads after the configured delays', async () => {
-    proves(
-      'status.sent-delivered',
-      'status.delivered-read',
-      'events.status.fires',
-      'events.status.values',
-      'status.values',
-    );
+    proves('status.sent-delivered', 'status.delivered-read', 'status.values');
+    proves('events.status.fires', 'events.status.values');
     const { told, page } = await tell({ deliverAfterMs: 300, readAfterMs: 4_000 });
     expect(told).toEqual([
       ['sent', 0],
@@ -64,12 +59,9 @@ describe('a phone that receives a message', () => {
   });
 
   test('fails with a reason, and stays failed', async () => {
-    proves(
-      'status.delivered-failed',
-      'status.failed-terminal',
-      'events.status.values',
-      'choice.send.refused',
-    );
+    proves('status.delivered-failed', 'status.failed-terminal');
+    proves('events.status.values');
+    proves('choice.send.refused');
     const { told, page } = await tell({ deliverAfterMs: 100, readAfterMs: 9_000, failAfterMs: 500 });
     expect(told).toEqual([
       ['sent', 0],
@@ -108,14 +100,9 @@ describe('a phone that receives a message', () => {
   });
 
   test('may reply automatically: a send fires message.status alone, and the reply message.received alone', async () => {
-    proves(
-      'events.received.fires',
-      'events.received.inbound-only',
-      'events.status.fires',
-      'events.status.outbound-only',
-      'events.status.id',
-      'messages.send.id-joins',
-    );
+    proves('events.received.fires', 'events.received.inbound-only', 'events.status.fires');
+    proves('events.status.outbound-only', 'events.status.id');
+    proves('messages.send.id-joins');
     const { told, page, messageId, connectionId } = await tell({
       deliverAfterMs: 100,
       readAfterMs: 200,

@@ -15,21 +15,12 @@ describe('a message from a person', () => {
   }
 
   test('is reported with exactly the documented keys, under the id of the list', async () => {
-    proves(
-      'events.received.exact',
-      'events.received.id',
-      'events.received.from',
-      'events.received.fires',
-      'events.received.timestamp',
-      'events.received.wa_id',
-      'events.received.text',
-      'events.received.connection_id',
-      'events.received.media-null',
-      'events.snake-case',
-      'versioning.webhooks-snake-case',
-      'wire.timestamps.webhook',
-      'choice.payload.exact',
-    );
+    proves('events.received.exact', 'events.received.id', 'events.received.from', 'events.received.fires');
+    proves('events.received.timestamp', 'events.received.wa_id', 'events.received.text');
+    proves('events.received.connection_id', 'events.received.media-null', 'events.snake-case');
+    proves('versioning.webhooks-snake-case');
+    proves('wire.timestamps.webhook');
+    proves('choice.payload.exact');
     const { key, connectionId } = await seedWorkspace(service);
     const { messageId } = await service.platform.messages.receive(connectionId, {
       from,

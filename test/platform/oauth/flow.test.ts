@@ -18,18 +18,11 @@ function skew(): number {
 
 describe('a foreign client', () => {
   it('gets from the address of the server to tokens, a call, a refresh and a revocation', async () => {
-    proves(
-      'oauth.discovery',
-      'oauth.code',
-      'oauth.paths',
-      'oauth.client-auth',
-      'oauth.consent.automatic',
-      'oauth.refresh.rotates',
-      'auth.oauth.token',
-      'auth.bearer',
-      'limits.tokens',
-      'choice.oauth.developer',
-    );
+    proves('oauth.discovery', 'oauth.code', 'oauth.paths', 'oauth.client-auth', 'oauth.consent.automatic');
+    proves('oauth.refresh.rotates');
+    proves('auth.oauth.token', 'auth.bearer');
+    proves('limits.tokens');
+    proves('choice.oauth.developer');
     const { service } = world;
     const app = await world.register();
     const insecure = { [oauth.allowInsecureRequests]: true };

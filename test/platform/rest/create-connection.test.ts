@@ -56,24 +56,14 @@ describe('POST /connections', () => {
   };
 
   test('creates the first connection of a workspace, which waits to be paired', async () => {
-    proves(
-      'connections.create.answer',
-      'connections.create.key-optional',
-      'connections.create.body.optional',
-      'connections.create.first-by-key',
-      'auth.key.first-connection',
-      'connections.create.qr-kind',
-      'connections.created.exact',
-      'connections.created.id',
-      'connections.created.status',
-      'connections.created.qr',
-      'state.created.connecting',
-      'state.created.qr',
-      'state.created.claims-nothing',
-      'service.slot.attaches',
-      'choice.unpaired',
-      'choice.next-expiry',
-    );
+    proves('connections.create.answer', 'connections.create.key-optional');
+    proves('connections.create.body.optional', 'connections.create.first-by-key');
+    proves('connections.create.qr-kind', 'connections.created.exact', 'connections.created.id');
+    proves('connections.created.status', 'connections.created.qr');
+    proves('auth.key.first-connection');
+    proves('state.created.connecting', 'state.created.qr', 'state.created.claims-nothing');
+    proves('service.slot.attaches');
+    proves('choice.unpaired', 'choice.next-expiry');
     const key = await newKey();
     expect(await countOf(key)).toBe(0);
     const answer = await post(key);
@@ -126,11 +116,9 @@ describe('POST /connections', () => {
   });
 
   test('is refused in a portal workspace, which makes its connections itself, before anything else is checked', async () => {
-    proves(
-      'connections.create.standalone-only',
-      'errors.forbidden_portal_kind',
-      'service.portal.made-inside',
-    );
+    proves('connections.create.standalone-only');
+    proves('errors.forbidden_portal_kind');
+    proves('service.portal.made-inside');
     const { key } = await seedWorkspace(service, { kind: 'crm_portal' });
     const refused = [403, { error: 'forbidden_portal_kind' }];
     expect(await refusedWith(post(key))).toEqual(refused);
@@ -163,15 +151,10 @@ describe('POST /connections', () => {
   });
 
   test('a repeat with the same key and body returns the same connection and a new QR code, and creates nothing', async () => {
-    proves(
-      'connections.create.idempotency.new',
-      'connections.create.idempotency.replay',
-      'connections.create.idempotency.replay-header',
-      'connections.create.idempotency.replay-nothing',
-      'connections.create.idempotency.replay-qr',
-      'connections.create.idempotency.canonical',
-      'connections.create.replay-answer',
-    );
+    proves('connections.create.idempotency.new', 'connections.create.idempotency.replay');
+    proves('connections.create.idempotency.replay-header', 'connections.create.idempotency.replay-nothing');
+    proves('connections.create.idempotency.replay-qr', 'connections.create.idempotency.canonical');
+    proves('connections.create.replay-answer');
     const key = await newKey();
     const idempotencyKey = 'order-1';
     const body = '{"label":"A","x":{"b":1,"a":[1,2]}}';
@@ -253,12 +236,9 @@ describe('POST /connections', () => {
   });
 
   test('a key has at most 255 characters, is never cut, and counts characters, not bytes', async () => {
-    proves(
-      'connections.create.idempotency.too-long',
-      'connections.create.idempotency.not-cut',
-      'errors.idempotency_key_invalid',
-      'limits.idempotency-key',
-    );
+    proves('connections.create.idempotency.too-long', 'connections.create.idempotency.not-cut');
+    proves('errors.idempotency_key_invalid');
+    proves('limits.idempotency-key');
     const key = await newKey();
     const stem = 'x'.repeat(254);
     const a = await madeBy(post(key, { idempotencyKey: `${stem}a` }), 201);
@@ -311,11 +291,8 @@ describe('POST /connections', () => {
   });
 
   test('a repeat returns 409 while the first request is in flight, and its connection afterwards', async () => {
-    proves(
-      'connections.create.idempotency.in-flight',
-      'connections.create.idempotency.in-flight-wait',
-      'errors.idempotency_in_progress',
-    );
+    proves('connections.create.idempotency.in-flight', 'connections.create.idempotency.in-flight-wait');
+    proves('errors.idempotency_in_progress');
     const key = await newKey();
     const pause = pausing.pauseNext();
     const first = madeBy(post(key, { idempotencyKey: 'k' }), 201);

@@ -143,13 +143,8 @@ describe('gate', () => {
   });
 
   test('a refusal is JSON with its code, and beside invalid_request the field and a hint, and nothing else', async () => {
-    proves(
-      'errors.body.code',
-      'errors.body.field',
-      'errors.body.hint',
-      'errors.body.no-more',
-      'endpoints.json',
-    );
+    proves('errors.body.code', 'errors.body.field', 'errors.body.hint', 'errors.body.no-more');
+    proves('endpoints.json');
     const { key } = seeded;
     const answers = [
       await service.call('GET', '/connections/unknown', { key }),

@@ -16,30 +16,16 @@ describe('GET /connections', () => {
   }
 
   test('returns exactly the fields of the list item, for either kind', async () => {
-    proves(
-      'connections.item.exact',
-      'connections.item.id',
-      'connections.item.phoneNumber',
-      'connections.item.label',
-      'connections.item.status',
-      'connections.item.isDefault',
-      'connections.item.provider',
-      'connections.item.tier',
-      'connections.item.profilePicUrl',
-      'connections.item.licenseValid',
-      'connections.item.licenseStatus',
-      'connections.item.licenseExpires',
-      'connections.item.phone',
-      'connections.item.name',
-      'connections.list.answer',
-      'service.provider.kinds',
-      'service.provider.same-shapes',
-      'versioning.aliases',
-      'versioning.camel-case',
-      'wire.timestamps.rest',
-      'choice.aliases',
-      'choice.tier.values',
-    );
+    proves('connections.item.exact', 'connections.item.id', 'connections.item.phoneNumber');
+    proves('connections.item.label', 'connections.item.status', 'connections.item.isDefault');
+    proves('connections.item.provider', 'connections.item.tier', 'connections.item.profilePicUrl');
+    proves('connections.item.licenseValid', 'connections.item.licenseStatus');
+    proves('connections.item.licenseExpires', 'connections.item.phone', 'connections.item.name');
+    proves('connections.list.answer');
+    proves('service.provider.kinds', 'service.provider.same-shapes');
+    proves('versioning.aliases', 'versioning.camel-case');
+    proves('wire.timestamps.rest');
+    proves('choice.aliases', 'choice.tier.values');
     const { key, workspaceId, connectionId } = await seedWorkspace(service);
     const cloud = { provider: 'cloud_api', phoneNumber: '447700900178', label: 'Shop' } as const;
     const { id: cloudId } = await service.platform.connections.createPaired(workspaceId, cloud);

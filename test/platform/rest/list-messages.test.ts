@@ -40,23 +40,12 @@ describe('GET /messages', () => {
   }
 
   test('returns exactly the fields of a message, in either direction, on either kind', async () => {
-    proves(
-      'messages.item.exact',
-      'messages.item.id',
-      'messages.item.waMessageId',
-      'messages.item.connectionId',
-      'messages.item.direction',
-      'messages.item.text',
-      'messages.item.mediaUrl',
-      'messages.item.mediaType',
-      'messages.item.status',
-      'messages.item.errorMessage',
-      'messages.item.createdAt',
-      'messages.list.answer',
-      'service.cloud-api.polled',
-      'service.provider.same-shapes',
-      'wire.timestamps.rest',
-    );
+    proves('messages.item.exact', 'messages.item.id', 'messages.item.waMessageId');
+    proves('messages.item.connectionId', 'messages.item.direction', 'messages.item.text');
+    proves('messages.item.mediaUrl', 'messages.item.mediaType', 'messages.item.status');
+    proves('messages.item.errorMessage', 'messages.item.createdAt', 'messages.list.answer');
+    proves('service.cloud-api.polled', 'service.provider.same-shapes');
+    proves('wire.timestamps.rest');
     for (const provider of ['qr', 'cloud_api'] as const) {
       const { key, workspaceId } = await seedWorkspace(service);
       const phoneNumber = '447700900171';
@@ -175,13 +164,10 @@ describe('GET /messages', () => {
   });
 
   test.each(['0', '101', '-1', '1.5', '1e1', 'ten', ' 5', ''])('refuses the limit "%s"', async (limit) => {
-    proves(
-      'messages.list.limit',
-      'limits.page',
-      'errors.invalid_request',
-      'errors.body.field',
-      'choice.limit.refused',
-    );
+    proves('messages.list.limit');
+    proves('limits.page');
+    proves('errors.invalid_request', 'errors.body.field');
+    proves('choice.limit.refused');
     const { key } = await seedWorkspace(service);
     const answer = await service.call('GET', `/messages?limit=${encodeURIComponent(limit)}`, { key });
     expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field: 'limit' }]);

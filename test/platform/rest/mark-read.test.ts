@@ -48,15 +48,10 @@ describe('POST /messages/read', () => {
   }
 
   it('marks the whole chat of a qr connection, by any of its messages, once', async () => {
-    proves(
-      'messages.read.qr-chat',
-      'messages.read.incoming',
-      'messages.read.idempotent',
-      'choice.marked',
-      'messages.read.request',
-      'messages.read.answer',
-      'shapes.read-receipt',
-    );
+    proves('messages.read.qr-chat', 'messages.read.incoming', 'messages.read.idempotent');
+    proves('messages.read.request', 'messages.read.answer');
+    proves('choice.marked');
+    proves('shapes.read-receipt');
     const { anna, ben, marked, unread, from } = await seed();
     expect(await marked({ messageId: anna[0] })).toEqual({ ok: true, marked: 2 });
     expect(await unread()).toEqual([ben]);

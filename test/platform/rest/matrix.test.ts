@@ -263,34 +263,16 @@ describe('every endpoint × every insufficient credential × every inaccessible 
   it('refuses each with its status, code and challenge, and none changes anything', {
     timeout: 120_000,
   }, async () => {
-    proves(
-      'auth.key.off-list',
-      'auth.key.revoked',
-      'auth.key.unknown',
-      'auth.challenge',
-      'scopes.missing',
-      'errors.invalid_key',
-      'errors.ip_not_allowed',
-      'errors.insufficient_scope',
-      'choice.no-credential',
-      'choice.foreign.same',
-      'choice.cursor.refused',
-      'choice.marked.unknown',
-      'connections.list.scope',
-      'connections.create.scope',
-      'connections.get.scope',
-      'connections.delete.scope',
-      'connections.restart.scope',
-      'connections.logout.scope',
-      'connections.pairing-code.scope',
-      'account.get.scope',
-      'messages.list.scope',
-      'messages.send.scope',
-      'messages.read.scope',
-      'webhook.get.scope',
-      'webhook.put.scope',
-      'webhook.rotate.scope',
-    );
+    proves('auth.key.off-list', 'auth.key.revoked', 'auth.key.unknown', 'auth.challenge');
+    proves('scopes.missing');
+    proves('errors.invalid_key', 'errors.ip_not_allowed', 'errors.insufficient_scope');
+    proves('choice.no-credential', 'choice.foreign.same', 'choice.cursor.refused', 'choice.marked.unknown');
+    proves('connections.list.scope', 'connections.create.scope', 'connections.get.scope');
+    proves('connections.delete.scope', 'connections.restart.scope', 'connections.logout.scope');
+    proves('connections.pairing-code.scope');
+    proves('account.get.scope');
+    proves('messages.list.scope', 'messages.send.scope', 'messages.read.scope');
+    proves('webhook.get.scope', 'webhook.put.scope', 'webhook.rotate.scope');
     const before = await readState();
     let cells = 0;
     for (const row of ENDPOINTS) {
@@ -309,31 +291,17 @@ describe('every endpoint × every insufficient credential × every inaccessible 
   });
 
   it('accepts the same calls with a key or token that has only the scope of the endpoint', async () => {
-    proves(
-      'auth.bearer',
-      'endpoints.bearer',
-      'auth.key.scopes',
-      'scopes.read',
-      'scopes.send',
-      'scopes.events',
-      'scopes.manage',
-      'connections.list.scope',
-      'connections.create.scope',
-      'connections.get.scope',
-      'connections.delete.scope',
-      'connections.restart.scope',
-      'connections.logout.scope',
-      'connections.pairing-code.scope',
-      'account.get.scope',
-      'messages.list.scope',
-      'messages.send.scope',
-      'messages.read.scope',
-      'webhook.get.scope',
-      'webhook.put.scope',
-      'webhook.rotate.scope',
-      'service.resources',
-      'wire.names',
-    );
+    proves('auth.bearer', 'auth.key.scopes');
+    proves('endpoints.bearer');
+    proves('scopes.read', 'scopes.send', 'scopes.events', 'scopes.manage');
+    proves('connections.list.scope', 'connections.create.scope', 'connections.get.scope');
+    proves('connections.delete.scope', 'connections.restart.scope', 'connections.logout.scope');
+    proves('connections.pairing-code.scope');
+    proves('account.get.scope');
+    proves('messages.list.scope', 'messages.send.scope', 'messages.read.scope');
+    proves('webhook.get.scope', 'webhook.put.scope', 'webhook.rotate.scope');
+    proves('service.resources');
+    proves('wire.names');
     const answers: string[] = [];
     for (const row of ENDPOINTS) {
       const [key, token] = [false, true].map((oauth) =>

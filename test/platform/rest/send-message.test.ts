@@ -56,16 +56,10 @@ describe('POST /messages', () => {
   });
 
   test('sends a sent event with exactly the documented keys', async () => {
-    proves(
-      'events.status.exact',
-      'events.status.id',
-      'messages.send.id-joins',
-      'events.status.timestamp',
-      'wire.timestamps.webhook',
-      'choice.send.sent-event',
-      'choice.payload.exact',
-      'events.status.wa_id',
-    );
+    proves('events.status.exact', 'events.status.id', 'events.status.timestamp', 'events.status.wa_id');
+    proves('messages.send.id-joins');
+    proves('wire.timestamps.webhook');
+    proves('choice.send.sent-event', 'choice.payload.exact');
     const { key, connectionId } = await seedWorkspace(service);
     const answer = await send(key, { connectionId, to: newPhone(), text: 'hello' });
     const { messageId, waMessageId } = sendMessageAnswer.parse(answer.body);
@@ -86,12 +80,8 @@ describe('POST /messages', () => {
   });
 
   test('a cloud_api connection sends in the same way and emits no event, and polling shows its messages', async () => {
-    proves(
-      'service.cloud-api.silent',
-      'service.cloud-api.polled',
-      'events.qr-only',
-      'service.provider.same-shapes',
-    );
+    proves('service.cloud-api.silent', 'service.cloud-api.polled', 'service.provider.same-shapes');
+    proves('events.qr-only');
     const { key, workspaceId } = await seedWorkspace(service);
     const { id } = await service.platform.connections.createPaired(workspaceId, {
       provider: 'cloud_api',
@@ -128,15 +118,9 @@ describe('POST /messages', () => {
     ['idempotencyKey', { idempotencyKey: '' }],
     ['idempotencyKey', { idempotencyKey: 1 }],
   ])('refuses an invalid %s and names it: %j', async (field, change) => {
-    proves(
-      'messages.send.connectionId',
-      'messages.send.to',
-      'messages.send.text',
-      'errors.invalid_request',
-      'errors.body.field',
-      'choice.to.field',
-      'choice.send.refused',
-    );
+    proves('messages.send.connectionId', 'messages.send.to', 'messages.send.text');
+    proves('errors.invalid_request', 'errors.body.field');
+    proves('choice.to.field', 'choice.send.refused');
     const { key, connectionId } = await seedWorkspace(service);
     const to = newPhone();
     const answer = await send(key, { connectionId, to, text: 'hello', ...change });
@@ -191,13 +175,9 @@ describe('POST /messages', () => {
     ['standalone', 'license_inactive'],
     ['crm_portal', 'addon_required'],
   ] as const)('a lapsed license in a %s workspace returns 402 %s', async (kind, code) => {
-    proves(
-      'service.gate.unsendable',
-      'errors.license_inactive',
-      'errors.addon_required',
-      'service.portal.addon',
-      'choice.unlicensed.refused',
-    );
+    proves('service.gate.unsendable', 'service.portal.addon');
+    proves('errors.license_inactive', 'errors.addon_required');
+    proves('choice.unlicensed.refused');
     const { key, connectionId } = await seedWorkspace(service, { kind });
     await service.platform.licenses.set(connectionId, { status: 'expired' });
     const to = newPhone();
@@ -220,13 +200,9 @@ describe('POST /messages', () => {
   });
 
   test('a trial ends after seven days', async () => {
-    proves(
-      'service.standalone.trial',
-      'limits.trial',
-      'service.standalone.paid-after',
-      'choice.license.ends',
-      'service.standalone.bundled',
-    );
+    proves('service.standalone.trial', 'service.standalone.paid-after', 'service.standalone.bundled');
+    proves('limits.trial');
+    proves('choice.license.ends');
     const { key, connectionId } = await seedWorkspace(service);
     await service.platform.time.advance({ ms: 7 * DAY - 1 });
     expect((await send(key, { connectionId, to: newPhone(), text: 'hello' })).status).toBe(200);

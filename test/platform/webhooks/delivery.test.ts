@@ -15,13 +15,9 @@ describe('delivery', () => {
   const hook = useHook();
 
   it('posts the payload, signed over its raw bytes, to the path of the webhook', async () => {
-    proves(
-      'delivery.signature',
-      'delivery.timestamp-header',
-      'delivery.signature-header',
-      'events.post',
-      'wire.names',
-    );
+    proves('delivery.signature', 'delivery.timestamp-header', 'delivery.signature-header');
+    proves('events.post');
+    proves('wire.names');
     const event = receivedEvent('cmessage1', 'grüße 🙂');
     await hook.fixture.emit(event);
     const [request] = await hook.receiver.received(1);
@@ -46,13 +42,8 @@ describe('delivery', () => {
   });
 
   it('makes three attempts, 500 ms and 1 s after the end of the previous one, with the same bytes and signature', async () => {
-    proves(
-      'delivery.attempts',
-      'delivery.identical',
-      'delivery.dropped',
-      'delivery.failure',
-      'limits.webhook-retries',
-    );
+    proves('delivery.attempts', 'delivery.identical', 'delivery.dropped', 'delivery.failure');
+    proves('limits.webhook-retries');
     hook.receiver.otherwise({ status: 503 });
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.clock.timerSet(500);
