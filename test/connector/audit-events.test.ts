@@ -3,18 +3,14 @@ import { AUDIT_EVENTS, type AuditEvent } from '../../src/connector/audit/audit.t
 import type { ConnectorOptions } from '../../src/connector/connector.ts';
 import { deleteConsumer } from '../../src/connector/consumers/manage-consumers.ts';
 import { appSubscriptionId } from '../../src/connector/oauth/oauth-app.ts';
-import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { logTo } from '../support/log-to.ts';
 import { useGrants } from './oauth/grant-world.ts';
 import { ConnectorWorld, type RunningConnector, TOKEN } from './support/running-connector.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
 const lines: Line[] = [];
-const logger = createLogger({
-  level: 'info',
-  name: 'test',
-  destination: { write: (line: string) => void lines.push(JSON.parse(line) as Line) },
-});
+const logger = logTo('info', (line) => lines.push(JSON.parse(line) as Line));
 const grants = useGrants({ logger });
 
 /** What no line may hold, by the names of the tests. */

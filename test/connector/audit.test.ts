@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Audit, createAudit } from '../../src/connector/audit/audit.ts';
-import { createLogger } from '../../src/runtime/logger/logger.ts';
+import { logTo } from '../support/log-to.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 let clock: ManualClock;
@@ -10,10 +10,10 @@ let lines: Record<string, unknown>[];
 beforeEach(() => {
   clock = new ManualClock();
   lines = [];
-  const destination = {
-    write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>),
-  };
-  audit = createAudit({ clock, logger: createLogger({ level: 'info', name: 'test', destination }) });
+  audit = createAudit({
+    clock,
+    logger: logTo('info', (line) => lines.push(JSON.parse(line) as Record<string, unknown>)),
+  });
 });
 
 const told = () =>

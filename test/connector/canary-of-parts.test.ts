@@ -6,11 +6,11 @@ import { writeReports } from '../../src/commands/write-reports.ts';
 import type { ChangeHandlers } from '../../src/connector/consumers/sinks/handler.ts';
 import { examine } from '../../src/connector/doctor/examine.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { Browser } from '../support/browser.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { changeDatabase, dumpDatabase, watchRedis } from '../support/dump-stores.ts';
 import { signDelivery } from '../support/load-sender.ts';
+import { logTo } from '../support/log-to.ts';
 import { REDIS_MISSING, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { openForDoctor } from './doctor/examined-system.ts';
 import { CANARY, findCanaries } from './support/canaries.ts';
@@ -126,14 +126,8 @@ async function start(): Promise<void> {
     inboxRetentionDays: 30,
     handlers,
     clock: systemClock,
-    logger: createLogger({
-      level: 'trace',
-      name: 'connector',
-      destination: {
-        write: (line) => {
-          logs += line;
-        },
-      },
+    logger: logTo('trace', (line) => {
+      logs += line;
     }),
   });
 }

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectorOptions } from '../../src/commands/connector-options.ts';
 import { runConnector } from '../../src/commands/run-connector.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { changeDatabase, dumpDatabase, watchRedis } from '../support/dump-stores.ts';
 import { signDelivery } from '../support/load-sender.ts';
+import { logTo } from '../support/log-to.ts';
 import { REDIS_MISSING, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { CANARY, findCanaries } from './support/canaries.ts';
 import { ScriptedService } from './support/scripted-service.ts';
@@ -46,14 +46,8 @@ async function useAndAbuse(redisUrl?: string): Promise<Traces> {
   const database = await createTestDatabase({ connector: true });
   databases.push(database);
   const traces: Traces = { logs: '', answers: '', metrics: '', database: '' };
-  const logger = createLogger({
-    level: 'trace',
-    name: 'connector',
-    destination: {
-      write: (line) => {
-        traces.logs += line;
-      },
-    },
+  const logger = logTo('trace', (line) => {
+    traces.logs += line;
   });
   const start = (sealingKeys: string[], queues?: string, webhookSecret?: string) =>
     runConnector({

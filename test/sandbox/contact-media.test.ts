@@ -9,22 +9,23 @@ const PERSON = '491700000077';
 const FILE = randomBytes(500_001);
 const media = { filename: 'photo.jpg', mimetype: 'image/jpeg', data: FILE.toString('base64') };
 
+interface ServiceMessage {
+  readonly id: string;
+  readonly text: string;
+  readonly mediaUrl: string;
+  readonly mediaType: string;
+}
+
 describe('files sent by people on the network', () => {
   const test = ofFile(startTestSandbox);
   let connectionId: string;
   beforeAll(async () => {
-    const { body } = await test.service.call('GET', '/connections', { key: test.sandbox.seed.apiKey });
-    const { connections } = body as { connections: { id: string; provider: string }[] };
-    connectionId = connections.find(({ provider }) => provider === 'qr')?.id ?? '';
+    connectionId = await test.qrConnection();
   });
 
   const write = (body: object) =>
     test.call('POST', `/contacts/${PERSON}/messages`, { connectionId, ...body });
-  const list = async () => {
-    const { body } = await test.service.call('GET', '/messages', { key: test.sandbox.seed.apiKey });
-    return (body as { messages: { id: string; text: string; mediaUrl: string; mediaType: string }[] })
-      .messages;
-  };
+  const list = async (): Promise<ServiceMessage[]> => (await test.api('GET', '/messages')).body.messages;
 
   it('a file is served by the service at an address', async () => {
     const { status, body } = await write({ media: { ...media, caption: 'Look' } });
@@ -53,10 +54,8 @@ describe('files sent by people on the network', () => {
   });
 
   it('the phone shows what it received, to be compared with what was sent', async () => {
-    await test.service.call('POST', '/messages', {
-      key: test.sandbox.seed.apiKey,
-      body: { connectionId, to: PERSON, media: { ...media, caption: 'Here' } },
-    });
+    const sent = { connectionId, to: PERSON, media: { ...media, caption: 'Here' } };
+    await test.api('POST', '/messages', sent);
     const { body } = await test.call('GET', `/contacts/${PERSON}/messages`);
     expect(readExactly(phoneMessageList, body).entries).toMatchObject([
       {

@@ -4,11 +4,17 @@ import { createSandboxPorts, type SandboxPorts } from '../../src/sandbox/sandbox
 import { checkAnswer } from '../support/check-answer.ts';
 import { listen } from '../support/listen.ts';
 import type { ManualClock } from '../support/manual-clock.ts';
-import { silentLogger, startTestPlatform, type TestPlatform } from '../support/platform.ts';
+import { type ApiAnswer, silentLogger, startTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 export interface SandboxAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  // biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
+  readonly body: any;
+}
+
+/** An answer of the service to its client. */
+export interface ServiceAnswer extends ApiAnswer {
   // biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
   readonly body: any;
 }
@@ -26,6 +32,15 @@ export interface TestSandbox {
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
   ): Promise<SandboxAnswer>;
+  /** Calls the service with the seeded key; `faulted` for an answer that a fault makes up. */
+  api(
+    method: string,
+    path: string,
+    body?: unknown,
+    options?: { faulted?: boolean; headers?: Readonly<Record<string, string>> },
+  ): Promise<ServiceAnswer>;
+  /** A `qr` connection of the seeded workspace. */
+  qrConnection(): Promise<string>;
   /** Another sandbox over the same database, as after a restart without options. */
   again(): Promise<{ sandbox: Sandbox; ports: SandboxPorts }>;
   close(): Promise<void>;
@@ -80,6 +95,12 @@ export async function startTestSandbox(options: TestSandboxOptions = {}): Promis
   const sandbox = await make(ports);
   const server = await listen(sandbox.app);
   ({ port } = server);
+  const api: TestSandbox['api'] = (method, path, body, more = {}) =>
+    service.call(method, path, {
+      key: sandbox.seed.apiKey,
+      ...more,
+      ...(body === undefined ? {} : { body }),
+    });
 
   return {
     service,
@@ -116,6 +137,11 @@ export async function startTestSandbox(options: TestSandboxOptions = {}): Promis
         outgoing.once('error', reject);
         outgoing.end(payload);
       }),
+    api,
+    async qrConnection() {
+      const { connections } = (await api('GET', '/connections')).body;
+      return connections.find(({ provider }: { provider: string }) => provider === 'qr').id;
+    },
     async again() {
       const fresh = makePorts({});
       return { sandbox: await make(fresh), ports: fresh };

@@ -17,9 +17,8 @@ describe('phones and outages over the control API', () => {
   }
 
   async function statusOf(id: string): Promise<string | undefined> {
-    const { body } = await bed.service.call('GET', '/connections', { key: bed.sandbox.seed.apiKey });
-    const { connections } = body as { connections: { id: string; status: string }[] };
-    return connections.find((connection) => connection.id === id)?.status;
+    const { connections } = (await bed.api('GET', '/connections')).body;
+    return connections.find((connection: { id: string }) => connection.id === id)?.status;
   }
 
   /** Timers of one connection. */

@@ -39,20 +39,13 @@ describe('the sandbox', () => {
     });
   };
 
-  const listConnections = async (): Promise<{ id: string; provider: string; phoneNumber: string }[]> => {
-    const { body } = await test.service.call('GET', '/connections', { key: test.sandbox.seed.apiKey });
-    return (body as { connections: { id: string; provider: string; phoneNumber: string }[] }).connections;
-  };
-  const firstQr = async (): Promise<string> =>
-    (await listConnections()).find(({ provider }) => provider === 'qr')?.id ?? '';
+  const listConnections = async (): Promise<{ id: string; provider: string; phoneNumber: string }[]> =>
+    (await test.api('GET', '/connections')).body.connections;
   /** Registers a webhook that leads to the receiver, for the events from now on. */
   const tunnel = async () => {
     await test.service.platform.delivery.settle();
     await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
-    const { body } = await test.service.call('PUT', '/webhook', {
-      key: test.sandbox.seed.apiKey,
-      body: { url: HOOK },
-    });
+    const { body } = await test.api('PUT', '/webhook', { url: HOOK });
     return body as { secret: string };
   };
   const write = (connectionId: string, text = 'hello') =>
@@ -108,14 +101,9 @@ describe('the sandbox', () => {
     const DAY = 86_400_000;
     /** License status by phone number, as the detail shows it: the list hides what has ended. */
     const licenses = async (ids: readonly string[]): Promise<Record<string, string>> => {
-      const details = await Promise.all(
-        ids.map((id) => test.service.call('GET', `/connections/${id}`, { key: test.sandbox.seed.apiKey })),
-      );
+      const details = await Promise.all(ids.map((id) => test.api('GET', `/connections/${id}`)));
       return Object.fromEntries(
-        details.map(({ body }) => {
-          const { connection } = body as { connection: { phoneNumber: string; licenseStatus: string } };
-          return [connection.phoneNumber, connection.licenseStatus];
-        }),
+        details.map(({ body: { connection } }) => [connection.phoneNumber, connection.licenseStatus]),
       );
     };
     const ACTIVE = { '447700900101': 'active', '447700900102': 'active', '447700900104': 'active' };
@@ -161,7 +149,7 @@ describe('the sandbox', () => {
     it('write to a connection, and the service delivers it to the webhook', async () => {
       proves('events.received.fires', 'events.post', 'service.qr.events');
       await tunnel();
-      const connectionId = await firstQr();
+      const connectionId = await test.qrConnection();
       const { status, body } = await write(connectionId, 'guten Tag');
       expect({ status, body }).toEqual({ status: 201, body: { messageId: expect.any(String) } });
       const [request] = await receiver.received(1);
@@ -183,12 +171,9 @@ describe('the sandbox', () => {
     });
 
     it('show what their phone received, in pages', async () => {
-      const connectionId = await firstQr();
+      const connectionId = await test.qrConnection();
       for (const text of ['one', 'two', 'three']) {
-        await test.service.call('POST', '/messages', {
-          key: test.sandbox.seed.apiKey,
-          body: { connectionId, to: '491700000002', text },
-        });
+        await test.api('POST', '/messages', { connectionId, to: '491700000002', text });
       }
       const { body: page } = await test.call('GET', '/contacts/491700000002/messages?limit=2');
       expect(page.entries.map(({ text }: { text: string }) => text)).toEqual(['one', 'two']);
@@ -215,11 +200,8 @@ describe('the sandbox', () => {
 
     it('can have the status of a message changed by hand', async () => {
       await test.call('PUT', '/contacts/491700000003', { deliverAfterMs: null, readAfterMs: null });
-      const { body: sent } = await test.service.call('POST', '/messages', {
-        key: test.sandbox.seed.apiKey,
-        body: { connectionId: await firstQr(), to: '491700000003', text: 'hello' },
-      });
-      const { messageId } = sent as { messageId: string };
+      const sent = { connectionId: await test.qrConnection(), to: '491700000003', text: 'hello' };
+      const { messageId } = (await test.api('POST', '/messages', sent)).body;
       const move = (status: string) => test.call('POST', `/messages/${messageId}/status`, { status });
       expect((await move('read')).body).toEqual({ changed: true, status: 'read' });
       expect((await move('read')).body).toMatchObject({ changed: false, status: 'read' });
@@ -236,10 +218,7 @@ describe('the sandbox', () => {
       expect(before).toEqual({ now, frozen: false });
       expect((await test.call('POST', '/clock/freeze')).body).toEqual({ ...before, frozen: true });
       const { body: advanced } = await test.call('POST', '/clock/advance', { ms: 90_000 });
-      expect(advanced).toEqual({
-        now: new Date(Date.parse(before.now) + 90_000).toISOString(),
-        fired: [],
-      });
+      expect(advanced).toEqual({ now: new Date(Date.parse(before.now) + 90_000).toISOString(), fired: [] });
       const to = '2031-05-06T07:08:09.010Z';
       expect((await test.call('POST', '/clock/advance', { to })).body.now).toBe(to);
       expect((await test.call('POST', '/clock/run')).body).toEqual({ now: to, frozen: false });
@@ -247,10 +226,8 @@ describe('the sandbox', () => {
 
     it('shows what is due next, and fires it in order', async () => {
       await test.call('PUT', '/contacts/491700000004', { deliverAfterMs: 60_000, readAfterMs: 120_000 });
-      await test.service.call('POST', '/messages', {
-        key: test.sandbox.seed.apiKey,
-        body: { connectionId: await firstQr(), to: '491700000004', text: 'hello' },
-      });
+      const sent = { connectionId: await test.qrConnection(), to: '491700000004', text: 'hello' };
+      await test.api('POST', '/messages', sent);
       const { body: due } = await test.call('GET', '/clock/due');
       expect(due.entries.length).toBeGreaterThanOrEqual(2);
       const { body: advanced } = await test.call('POST', '/clock/advance', { ms: 3_600_000 });
@@ -272,7 +249,7 @@ describe('the sandbox', () => {
 
     it('are listed with attempts, headers and raw body', async () => {
       const { secret } = await tunnel();
-      await write(await firstQr());
+      await write(await test.qrConnection());
       await test.service.platform.delivery.settle();
       const { body } = await test.call('GET', '/deliveries');
       expect(body.nextCursor).toBeUndefined();
@@ -309,7 +286,7 @@ describe('the sandbox', () => {
       const { id } = made.workspace;
       const phone = { provider: 'qr', phoneNumber: '447700900155' };
       const { body: added } = await test.call('POST', `/workspaces/${id}/connections`, phone);
-      for (const connectionId of [await firstQr(), added.connection.id]) await write(connectionId);
+      for (const connectionId of [await test.qrConnection(), added.connection.id]) await write(connectionId);
       const pending = (await test.call('GET', `/deliveries?workspaceId=${id}`)).body.entries;
       await test.service.platform.delivery.settle();
       const over = (await test.call('GET', `/deliveries?workspaceId=${id}`)).body.entries;
@@ -320,7 +297,7 @@ describe('the sandbox', () => {
     });
 
     it('report that there was no webhook', async () => {
-      await write(await firstQr());
+      await write(await test.qrConnection());
       await test.service.platform.delivery.settle();
       const { body } = await test.call('GET', '/deliveries');
       expect(body.entries).toMatchObject([
@@ -331,7 +308,7 @@ describe('the sandbox', () => {
 
     it('can be resent with the same bytes', async () => {
       await tunnel();
-      await write(await firstQr());
+      await write(await test.qrConnection());
       await test.service.platform.delivery.settle();
       const { body: list } = await test.call('GET', '/deliveries');
       const { status, body } = await test.call('POST', `/deliveries/${list.entries[0].id}/resend`);
@@ -352,7 +329,7 @@ describe('the sandbox', () => {
         rules: [{ id: 'lose', match: { surface: 'webhook' }, action: { type: 'drop' }, first: 3 }],
       });
       await tunnel();
-      const connectionId = await firstQr();
+      const connectionId = await test.qrConnection();
       const ids: string[] = [];
       for (let index = 0; index < 5; index += 1) {
         const { body } = await write(connectionId);
@@ -540,7 +517,7 @@ describe('the sandbox', () => {
     });
 
     it('lets a license expire', async () => {
-      const connectionId = await firstQr();
+      const connectionId = await test.qrConnection();
       const expiresAt = '2020-01-01T00:00:00.000Z';
       const { body } = await test.call('PUT', `/connections/${connectionId}/licence`, { expiresAt });
       expect(body).toEqual({ status: 'expired', expiresAt });
@@ -634,7 +611,7 @@ describe('a reset', () => {
     expect(test.sandbox.seed.apiKey).not.toBe(before.apiKey);
     expect(seeds).toEqual([before, test.sandbox.seed]);
     expect((await test.service.call('GET', '/connections', { key: before.apiKey })).status).toBe(401);
-    const { body: list } = await test.service.call('GET', '/connections', { key: test.sandbox.seed.apiKey });
+    const { body: list } = await test.api('GET', '/connections');
     expect(list).toMatchObject({ connections: { length: 4 } });
     expect((await test.call('GET', '/faults')).body).toEqual({ seed: 1, rules: [] });
     expect((await test.call('GET', '/ledger')).body).toEqual({ entries: [] });
@@ -658,26 +635,21 @@ describe('a reset', () => {
       }
       return counts;
     };
-    const call = (method: string, path: string, body: object, headers = {}) =>
-      test.service.call(method, path, { key: test.sandbox.seed.apiKey, body, headers });
-
     await test.call('POST', '/reset');
     const fresh = await countRows();
-    const { body } = await test.service.call('GET', '/connections', { key: test.sandbox.seed.apiKey });
-    const { connections } = body as { connections: { id: string; provider: string }[] };
-    const connectionId = connections.find(({ provider }) => provider === 'qr')?.id ?? '';
+    const connectionId = await test.qrConnection();
     const media = { filename: 'a.txt', mimetype: 'text/plain', data: 'aGVsbG8=' };
     const to = '491700000002';
-    await call('POST', '/connections', { label: 'new' }, { 'Idempotency-Key': 'k' });
-    await call('POST', '/messages', { connectionId, to, text: 'hello', idempotencyKey: 'k' });
-    await call('POST', '/messages', { connectionId, to, media });
+    await test.api('POST', '/connections', { label: 'new' }, { headers: { 'Idempotency-Key': 'k' } });
+    await test.api('POST', '/messages', { connectionId, to, text: 'hello', idempotencyKey: 'k' });
+    await test.api('POST', '/messages', { connectionId, to, media });
     await test.call('POST', `/contacts/${to}/messages`, { connectionId, media });
     await test.call('PUT', `/contacts/${to}`, { readAfterMs: null });
     await test.call('POST', `/connections/${connectionId}/phone`, { blocked: [to] });
     await test.call('POST', `/connections/${connectionId}/outage`, { cause: 'zombie' });
     await test.call('POST', `/contacts/491700000003/messages`, { connectionId, text: 'kept' });
     await test.service.platform.delivery.settle();
-    await call('PUT', '/webhook', { url: HOOK });
+    await test.api('PUT', '/webhook', { url: HOOK });
     const played = await countRows();
     const grown = Object.keys(played).filter((name) => (played[name] ?? 0) > (fresh[name] ?? 0));
     expect(grown.length).toBeGreaterThan(6);
@@ -692,23 +664,17 @@ describe('a reset', () => {
     const test = await startTestSandbox();
     const answers = await Promise.all(Array.from({ length: 4 }, () => test.call('POST', '/reset')));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    const { rows } = { rows: await test.service.database.query('SELECT id FROM platform.workspaces') };
+    const rows = await test.service.database.query('SELECT id FROM platform.workspaces');
     expect(rows).toEqual([{ id: test.sandbox.seed.workspaceId }]);
     await test.close();
   });
 
   it('keeps the configured webhook secret for each webhook of the seeded workspace, and for no other', async () => {
     const test = await startTestSandbox({ webhookSecret: 'a secret from the environment' });
-    const put = async () => {
-      const { body } = await test.service.call('PUT', '/webhook', {
-        key: test.sandbox.seed.apiKey,
-        body: { url: HOOK },
-      });
-      return (body as { secret: string }).secret;
-    };
+    const put = async () => (await test.api('PUT', '/webhook', { url: HOOK })).body.secret;
     expect(await put()).toBe('a secret from the environment');
     expect(await put()).toBe('a secret from the environment');
-    const rotated = await test.service.call('POST', '/webhook/rotate', { key: test.sandbox.seed.apiKey });
+    const rotated = await test.api('POST', '/webhook/rotate');
     expect(rotated.body).not.toEqual({ secret: 'a secret from the environment' });
     await test.call('POST', '/reset');
     expect(await put()).toBe('a secret from the environment');

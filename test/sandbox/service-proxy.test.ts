@@ -57,7 +57,7 @@ describe('the proxy at /service on the sandbox', () => {
       { method: 'POST', path: '/connections', workspaceId, status: 200 },
       { method: 'POST', path: '/connections', workspaceId, status: 201 },
     ]);
-    await test.service.call('GET', '/account', { key: test.sandbox.seed.apiKey });
+    await test.api('GET', '/account');
     const [{ credential }] = await calls();
     for (const entry of entries) expect(entry.credential).toBe(credential);
   });

@@ -69,11 +69,7 @@ const VIEWPORT = { width: 1280, height: 800 };
 type PageOptions = NonNullable<Parameters<Browser['newContext']>[0]>;
 
 async function newPage(browser: Browser, options: PageOptions): Promise<Page> {
-  const context = await browser.newContext({
-    viewport: VIEWPORT,
-    reducedMotion: 'reduce',
-    ...options,
-  });
+  const context = await browser.newContext({ viewport: VIEWPORT, reducedMotion: 'reduce', ...options });
   return context.newPage();
 }
 

@@ -49,11 +49,7 @@ export const DEPENDENCY_OUTAGES: readonly OutageKind[] = [
 async function stopPostgres(): Promise<Outage> {
   const server = await startServer();
   const campaign = await startCampaign({ ...OPTIONS, createDatabase: () => createDatabase(server) });
-  return {
-    campaign,
-    begin: () => server.signal('SIGSTOP'),
-    end: () => server.signal('SIGCONT'),
-  };
+  return { campaign, begin: () => server.signal('SIGSTOP'), end: () => server.signal('SIGCONT') };
 }
 
 async function dropPackets(): Promise<Outage> {

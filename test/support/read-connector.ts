@@ -23,11 +23,7 @@ export async function readStoredState(databaseUrl: string): Promise<StoredState>
       select count(*)::int4 as unnumbered
         from connector.changes c left join connector.change_batches b on b.id = c.batch
        where b.last_seq is null`;
-    return {
-      messages,
-      logged: new Set(log.map(({ body }) => body)),
-      unnumbered: rest?.unnumbered ?? 0,
-    };
+    return { messages, logged: new Set(log.map(({ body }) => body)), unnumbered: rest?.unnumbered ?? 0 };
   });
 }
 

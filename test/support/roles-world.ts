@@ -49,11 +49,7 @@ export async function startRolesWorld(onTestFinished: TestContext['onTestFinishe
   const { info, sandbox, client: service } = test;
   await sandbox('POST', '/clock/advance', { ms: WARM_MS });
 
-  const settings = {
-    databaseUrl: database.url,
-    apiToken: TOKEN,
-    sealingKey: generateSealingKey(),
-  };
+  const settings = { databaseUrl: database.url, apiToken: TOKEN, sealingKey: generateSealingKey() };
   const env = {
     REDIS_URL: redis.url,
     SERVICE_BASE_URL: info.baseUrl,

@@ -56,10 +56,7 @@ function openLog() {
   const write = (line: string): void => {
     text += line;
   };
-  return {
-    logger: createLogger({ level: 'info', name: 'test', destination: { write } }),
-    text: () => text,
-  };
+  return { logger: createLogger({ level: 'info', name: 'test', destination: { write } }), text: () => text };
 }
 
 describe('the first settings of a database', () => {

@@ -269,10 +269,7 @@ describe('connections', () => {
     const answer = await running.ask('PUT', '/v1/connections/c1/customer', {
       body: { customerRef: 'crm-7' },
     });
-    expect(connectorConnection.strict().parse(answer.body)).toMatchObject({
-      id: 'c1',
-      customerRef: 'crm-7',
-    });
+    expect(connectorConnection.strict().parse(answer.body)).toMatchObject({ id: 'c1', customerRef: 'crm-7' });
     await running.ask('PUT', '/v1/connections/c1/customer', { body: { customerRef: 'crm-7' } });
     expect((await get('/v1/connections/c1')).body).toMatchObject({ customerRef: 'crm-7' });
     const { body } = await get('/v1/messages?connectionId=c1&limit=1');

@@ -8,9 +8,9 @@ import {
   rotatedConsumerSecret,
 } from '../../../src/contract/connector/consumers.ts';
 import { connectorErrorBody } from '../../../src/contract/connector/errors.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 import { findFreePort } from '../../support/find-free-port.ts';
+import { logTo } from '../../support/log-to.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { REDIS_MISSING, startTestRedis } from '../../support/redis.ts';
 import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
@@ -31,14 +31,8 @@ beforeAll(async () => {
   world.service.addConnection('c1');
   world.service.addConnection('c2');
   running = await world.start({
-    logger: createLogger({
-      level: 'debug',
-      name: 'connector',
-      destination: {
-        write(line) {
-          log += line;
-        },
-      },
+    logger: logTo('debug', (line) => {
+      log += line;
     }),
     handlers: {
       onChange(change: Change) {

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { logTo } from '../../support/log-to.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
 import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
@@ -9,14 +9,11 @@ const world = ofFile(() => ConnectorWorld.open());
 let running: RunningConnector;
 let log = '';
 beforeAll(async () => {
-  const destination = {
-    write: (line: string) => {
-      log += line;
-    },
-  };
   running = await world.start({
     database: world.database,
-    logger: createLogger({ level: 'trace', name: 'test', destination }),
+    logger: logTo('trace', (line) => {
+      log += line;
+    }),
   });
 });
 

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { ConnectorOptions } from '../../../src/connector/connector.ts';
 import { CONNECTOR_ENDPOINTS } from '../../../src/contract/connector/endpoints.ts';
 import { RIGHTS } from '../../../src/contract/connector/rights.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { logTo } from '../../support/log-to.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
 
@@ -32,11 +32,7 @@ const apiTokens: NonNullable<ConnectorOptions['apiTokens']> = [
 
 function collect() {
   lines = [];
-  return createLogger({
-    level: 'info',
-    name: 'test',
-    destination: { write: (line: string) => void lines.push(JSON.parse(line) as Line) },
-  });
+  return logTo('info', (line) => lines.push(JSON.parse(line) as Line));
 }
 
 /** What was counted of the minute before does not matter any more. */

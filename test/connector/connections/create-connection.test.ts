@@ -68,13 +68,7 @@ describe('creating a connection', () => {
     });
     expect(phones.keys).toEqual([expect.stringMatching(UUID)]);
     const id = phones.newest;
-    const mirrored = {
-      id,
-      label: 'Front desk',
-      status: 'connecting',
-      provider: 'qr',
-      deletedAt: null,
-    };
+    const mirrored = { id, label: 'Front desk', status: 'connecting', provider: 'qr', deletedAt: null };
     expect((await running.ask('GET', `/v1/connections/${id}`)).body).toMatchObject({
       ...mirrored,
       health: 'connecting',

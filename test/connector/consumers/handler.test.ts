@@ -5,7 +5,7 @@ import {
   replayDeadLetter,
 } from '../../../src/connector/consumers/dead-letters.ts';
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { logTo } from '../../support/log-to.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { ConsumerBench } from './consumer-bench.ts';
@@ -202,11 +202,7 @@ describe('a failing handler', () => {
     ['an object', () => ({ message: 'Anna Müller', phone: '447700900201' })],
   ])('logs no text and no number of a customer from the error that it throws: %s', async (_what, made) => {
     const lines: string[] = [];
-    const logger = createLogger({
-      level: 'trace',
-      name: 'test',
-      destination: { write: (line: string) => void lines.push(line) },
-    });
+    const logger = logTo('trace', (line) => lines.push(line));
     const connection = newId();
     const dispatch = await bench.running({ attempts: 2 }, { logger });
     bench.answer = () => {

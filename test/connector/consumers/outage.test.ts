@@ -2,8 +2,8 @@ import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vite
 import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
 import { readConsumers } from '../../../src/connector/consumers/consumer-store.ts';
 import type { CallEnd, Sink, SinkCall } from '../../../src/connector/consumers/sinks/sink.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
+import { logTo } from '../../support/log-to.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { ConsumerBench } from './consumer-bench.ts';
@@ -23,11 +23,7 @@ async function openScripted(
 ) {
   const calls: { readonly connectionId: string | undefined; readonly attempt: number }[] = [];
   const lines: { readonly level: string; readonly msg: string }[] = [];
-  const logger = createLogger({
-    level: 'info',
-    name: 'test',
-    destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
-  });
+  const logger = logTo('info', (line) => lines.push(JSON.parse(line)));
   const metrics = createMetrics();
   const [row] = await readConsumers(bench.database);
   if (row === undefined) throw new Error('there is no consumer');

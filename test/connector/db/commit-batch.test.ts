@@ -378,15 +378,9 @@ describe('connections and their accounts', () => {
       phone_number: '4917012345678',
       last_event_at: T0 + 1_000,
     });
-    expect((await commit({ connection: outage(connection, T0 + 1_000) })).outcomes).toEqual({
-      unchanged: 1,
-    });
-    expect((await commit({ connection: recovery(connection, T0 + 2_000) })).outcomes).toEqual({
-      merged: 1,
-    });
-    expect((await commit({ connection: outage(connection, T0 + 1_500) })).outcomes).toEqual({
-      unchanged: 1,
-    });
+    expect((await commit({ connection: outage(connection, T0 + 1_000) })).outcomes).toEqual({ unchanged: 1 });
+    expect((await commit({ connection: recovery(connection, T0 + 2_000) })).outcomes).toEqual({ merged: 1 });
+    expect((await commit({ connection: outage(connection, T0 + 1_500) })).outcomes).toEqual({ unchanged: 1 });
     expect(await readConnection(connection)).toMatchObject({
       status: 'connected',
       needs_reconnect: false,

@@ -26,10 +26,7 @@ const database = databaseOfFile();
 const other = ofFile(async () => openPool(database.url));
 
 const RANK: Record<MessageStatus, number> = { sent: 1, delivered: 2, read: 3, failed: 4 };
-const LADDERS = {
-  read: ['sent', 'delivered', 'read'],
-  failed: ['sent', 'delivered', 'failed'],
-} as const;
+const LADDERS = { read: ['sent', 'delivered', 'read'], failed: ['sent', 'delivered', 'failed'] } as const;
 
 /** One message of the service: an incoming one, or an outgoing one that ends as read or as failed. */
 interface Message {

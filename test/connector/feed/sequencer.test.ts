@@ -10,8 +10,8 @@ import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { openPool } from '../../support/database.ts';
+import { logTo } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
   databaseOfFile,
@@ -256,11 +256,7 @@ describe('numbering changes', () => {
     });
     const clock = new ManualClock();
     const lines: string[] = [];
-    const logger = createLogger({
-      level: 'warn',
-      name: 'test',
-      destination: { write: (line) => lines.push(line) },
-    });
+    const logger = logTo('warn', (line) => lines.push(line));
     const sequencer = createSequencer({ database: flaky, clock, logger, onNumbered: () => undefined });
     for (const name of ['a', 'b']) {
       await database.query(insertChange, [name]);

@@ -31,13 +31,7 @@ beforeAll(async () => {
   });
   const { clientId, clientSecret } = app.body;
   const { origin } = test.service;
-  oauth = {
-    authUrl: origin,
-    baseUrl: `${origin}/api/v1`,
-    publicUrl: PUBLIC_URL,
-    clientId,
-    clientSecret,
-  };
+  oauth = { authUrl: origin, baseUrl: `${origin}/api/v1`, publicUrl: PUBLIC_URL, clientId, clientSecret };
   await startWithSecret();
 });
 afterAll(async () => {

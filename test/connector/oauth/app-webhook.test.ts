@@ -7,8 +7,8 @@ import type { Report } from '../../../src/connector/doctor/finding.ts';
 import { ensureAppSubscription } from '../../../src/connector/oauth/oauth.ts';
 import { appSubscriptionId, type OauthApp } from '../../../src/connector/oauth/oauth-app.ts';
 import { Deadline } from '../../../src/runtime/clock/deadline.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
+import { logTo } from '../../support/log-to.ts';
 import { openForDoctor } from '../doctor/examined-system.ts';
 import { silentLogger } from '../support/event-fixtures.ts';
 import { TOKEN, WEBHOOK_URL } from '../support/running-connector.ts';
@@ -91,8 +91,7 @@ describe("the app's webhook", () => {
   /** What a process with this app logs of its webhook at start. */
   async function startsWith(configured: OauthApp, publicUrl?: string): Promise<string> {
     const lines: string[] = [];
-    const destination = { write: (line: string) => lines.push(line) };
-    const logger = createLogger({ level: 'info', name: 'test', destination });
+    const logger = logTo('info', (line) => lines.push(line));
     const { database, clock } = grants.world;
     const keyRing = createKeyRing([grants.world.sealingKey]);
     await ensureAppSubscription({ database, keyRing, clock, logger }, configured, publicUrl);

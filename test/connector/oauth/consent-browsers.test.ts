@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { bindFlow, readStartedFlow } from '../../../src/connector/oauth/consents.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { digest } from '../../../src/runtime/sealing/digest.ts';
 import { Browser } from '../../support/browser.ts';
+import { logTo } from '../../support/log-to.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
 import { MINUTE, PUBLIC_URL, useGrants } from './grant-world.ts';
 
@@ -41,8 +41,7 @@ describe('the pages of a consent', () => {
     const accountId = await grants.connect({ reference: 'customer-7' });
     await grants.sync(accountId);
     const lines: string[] = [];
-    const destination = { write: (line: string) => void lines.push(line) };
-    const logger = createLogger({ level: 'info', name: 'test', destination });
+    const logger = logTo('info', (line) => lines.push(line));
     const oauth = grants.auth.app(service.baseUrl);
     const heard = await grants.world.start({ oauth, role: 'web', logger });
     const forwarded = await begin({ accountId, reference: 'customer-8' });

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { createOauth } from '../../../src/connector/oauth/oauth.ts';
 import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
 import { syncResult, syncStatus } from '../../../src/contract/connector/sync.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
+import { logTo } from '../../support/log-to.ts';
 import { MINUTE, useGrants } from './grant-world.ts';
 
 const grants = useGrants();
@@ -140,11 +140,7 @@ describe('a process that starts', () => {
       [foreign],
     );
     const lines: string[] = [];
-    const logger = createLogger({
-      level: 'warn',
-      name: 'test',
-      destination: { write: (line) => lines.push(line) },
-    });
+    const logger = logTo('warn', (line) => lines.push(line));
     const started = createOauth({
       app: grants.auth.app(grants.world.service.baseUrl),
       database: grants.world.database,

@@ -31,10 +31,7 @@ describe('a file', () => {
       data: PICTURE,
       caption: 'look',
     });
-    expect(await bench.read(id)).toMatchObject({
-      state,
-      media: { filename: 'a.png', caption: 'look' },
-    });
+    expect(await bench.read(id)).toMatchObject({ state, media: { filename: 'a.png', caption: 'look' } });
     expect(await filesOf(id)).toEqual([]);
   });
 

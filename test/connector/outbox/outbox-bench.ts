@@ -165,12 +165,7 @@ export class OutboxBench {
     bytes = PICTURE,
   ): Promise<string> {
     const data = bytes.toString('base64');
-    const media = {
-      filename,
-      mimetype: 'image/png',
-      data,
-      ...(caption === undefined ? {} : { caption }),
-    };
+    const media = { filename, mimetype: 'image/png', data, ...(caption === undefined ? {} : { caption }) };
     return await this.#queue({ connectionId, to, media, reference: randomUUID() });
   }
 

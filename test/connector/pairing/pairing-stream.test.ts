@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type PairingEvent, pairingEvent } from '../../../src/contract/connector/pairing.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { dumpDatabase } from '../../support/dump-stores.ts';
 import { type EventReader, readEvents } from '../../support/event-reader.ts';
+import { logTo } from '../../support/log-to.ts';
 import { createMuteDatabase } from '../../support/mute-database.ts';
 import { proves } from '../../support/proves.ts';
 import { type Phone, PhoneService, refusal } from '../support/phone-service.ts';
@@ -189,8 +189,7 @@ describe('the stream of QR codes', () => {
 describe('the QR code of a connection', () => {
   it('appears in no log and in no table', async () => {
     const logs: string[] = [];
-    const destination = { write: (line: string) => void logs.push(line) };
-    const logger = createLogger({ level: 'trace', name: 'connector', destination });
+    const logger = logTo('trace', (line) => logs.push(line));
     logger.info('is kept');
     const talkative = await world.start({ role: 'web', logger });
     const viewer = await look(phone.id, talkative);

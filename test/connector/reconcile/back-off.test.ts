@@ -81,11 +81,7 @@ describe('an account whose polls fail', () => {
 
   const failing =
     (status: number, error: string, headers: Record<string, string> = {}) =>
-    () => ({
-      status,
-      body: { error },
-      headers,
-    });
+    () => ({ status, body: { error }, headers });
 
   it('is not polled until its back-off is over', async () => {
     bench.service.fault = failing(500, 'internal_error');

@@ -447,10 +447,7 @@ describe('a poller that is replaced during a walk', () => {
     expect(await bench.poll({}, second)).toEqual({ kind: 'busy' });
     // A frozen process gives no sign of life.
     await bench.bury(bench.poller.presence);
-    expect(await bench.poll({}, second)).toMatchObject({
-      kind: 'done',
-      cycle: { closed: true },
-    });
+    expect(await bench.poll({}, second)).toMatchObject({ kind: 'done', cycle: { closed: true } });
     const after = await coverage();
     await bench.database.query('delete from connector.messages');
     frozen.resolve();

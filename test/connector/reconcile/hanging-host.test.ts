@@ -16,11 +16,7 @@ let reconciler: Reconciler;
 beforeEach(async () => {
   bench = await openPollBench();
   healthy = await ScriptedService.start();
-  reconciler = createReconciler({
-    ...bench.poller,
-    notifier: new ManualNotifier(),
-    intervalMs: INTERVAL_MS,
-  });
+  reconciler = createReconciler({ ...bench.poller, notifier: new ManualNotifier(), intervalMs: INTERVAL_MS });
 });
 afterEach(async () => {
   // What hangs ends with its service.

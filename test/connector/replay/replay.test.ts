@@ -185,12 +185,7 @@ describe('a replay', () => {
       );
     }
     const { summary } = await run(true);
-    expect(summary).toMatchObject({
-      deliveries: 9_001,
-      messages: 3_001,
-      different: 3_000,
-      applied: 3_000,
-    });
+    expect(summary).toMatchObject({ deliveries: 9_001, messages: 3_001, different: 3_000, applied: 3_000 });
     const rows = await database.query(
       `SELECT status, count(*)::int FROM connector.messages GROUP BY 1 ORDER BY 1`,
     );

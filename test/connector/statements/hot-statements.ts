@@ -114,10 +114,7 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
   // It looks for leases whose holders are gone.
   heartbeat: { run: beat, whole: ['leases'] },
   'trace-merged': { run: (db) => readDeliveries(db, 'm-7', 'merged', 201), indexes: ['inbox_message'] },
-  'trace-unchanged': {
-    run: (db) => readDeliveries(db, 'm-7', 'unchanged', 201),
-    indexes: ['inbox_message'],
-  },
+  'trace-unchanged': { run: (db) => readDeliveries(db, 'm-7', 'unchanged', 201), indexes: ['inbox_message'] },
 };
 
 async function beat(db: Queryable): Promise<void> {

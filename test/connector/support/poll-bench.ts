@@ -56,11 +56,7 @@ export function pollBenchesOfFile(): { openBench(): Promise<PollBench> } {
   const shared = ofFile(() => openConnectorDatabase());
   return {
     openBench: () =>
-      openPollBench({
-        url: shared.url,
-        database: shared.database,
-        close: () => clearAll(shared.database),
-      }),
+      openPollBench({ url: shared.url, database: shared.database, close: () => clearAll(shared.database) }),
   };
 }
 

@@ -28,11 +28,7 @@ export function useLife() {
   async function begin(slots = 10) {
     const workspace = await service.platform.workspaces.create({ kind: 'standalone', slots });
     const { key } = await service.platform.apiKeys.create(workspace.id);
-    return {
-      workspaceId: workspace.id,
-      key,
-      id: await create(key),
-    };
+    return { workspaceId: workspace.id, key, id: await create(key) };
   }
   async function create(key: string): Promise<string> {
     const answer = await service.call('POST', '/connections', { key });

@@ -84,9 +84,7 @@ describe('the claim of a process on its database', () => {
 
   test('that of a killed platform is available to the next one at once', async () => {
     const program = new URL('../../support/hold-platform.ts', import.meta.url).pathname;
-    const child = spawn(process.execPath, [program, opened.url], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
+    const child = spawn(process.execPath, [program, opened.url], { stdio: ['pipe', 'pipe', 'inherit'] });
     await once(child.stdout, 'data');
     await expect(take()).rejects.toBeInstanceOf(PlatformAlreadyRuns);
     child.kill('SIGKILL');

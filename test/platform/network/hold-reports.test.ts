@@ -159,10 +159,7 @@ describe('while a session is broken', () => {
     proves('choice.blocked');
     const { key, connectionId } = await seedWorkspace(service);
     const { outages } = service.platform;
-    expect(await outages.setPhone(connectionId, { blocked: [from] })).toEqual({
-      on: true,
-      blocked: [from],
-    });
+    expect(await outages.setPhone(connectionId, { blocked: [from] })).toEqual({ on: true, blocked: [from] });
     expect(await writes(connectionId, 'let me in')).toEqual({ messageId: expect.any(String) });
     await writes(connectionId, 'hello', '4915500000003');
     expect(await listed(key)).toMatchObject([{ text: 'hello' }]);

@@ -86,11 +86,7 @@ describe('an access token on the REST API', () => {
     const { access, refresh } = await world.obtainTokens(app, { connection_ids: only });
     const { access: other } = await world.obtainTokens(app, { connection_ids: only });
     const create = (key: string) =>
-      call('POST', '/connections', {
-        key,
-        body: { label: 'new' },
-        headers: { 'idempotency-key': 'one' },
-      });
+      call('POST', '/connections', { key, body: { label: 'new' }, headers: { 'idempotency-key': 'one' } });
     const created = await create(access);
     expect(created.status).toBe(201);
     const { id, qr } = Reflect.get(Object(created.body), 'connection');

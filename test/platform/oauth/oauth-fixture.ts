@@ -164,12 +164,7 @@ export function useOauth(service: TestPlatform, workspaceId: string): OauthUse {
         ...fields,
       }),
     refresh: (app, token, fields = {}) =>
-      post(PATHS.token, {
-        ...asClient(app),
-        grant_type: 'refresh_token',
-        refresh_token: token,
-        ...fields,
-      }),
+      post(PATHS.token, { ...asClient(app), grant_type: 'refresh_token', refresh_token: token, ...fields }),
     async obtainTokens(app, fields = {}) {
       const { body } = await use.redeem(app, await use.obtainCode(app, fields));
       return { access: String(body['access_token']), refresh: String(body['refresh_token']) };

@@ -71,10 +71,7 @@ describe('POST /connections', () => {
     const { connection } = answer.body as { connection: Record<string, unknown> };
     expect(Object.keys(connection).sort()).toEqual(['id', 'qr', 'status']);
     const { id } = connection;
-    expect(connection).toMatchObject({
-      id: expect.stringMatching(/^c[0-9a-z]{24}$/),
-      status: 'connecting',
-    });
+    expect(connection).toMatchObject({ id: expect.stringMatching(/^c[0-9a-z]{24}$/), status: 'connecting' });
     expect(readQr(connection['qr']).text).toContain(String(id).toUpperCase());
     expect(await detail(key, String(id))).toMatchObject({ provider: 'qr', licenseStatus: 'none' });
     const { body: account } = await service.call('GET', '/account', { key });

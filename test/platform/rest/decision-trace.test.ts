@@ -1,19 +1,15 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import type { TouchedRecord } from '../../../src/sandbox/faults/around-calls.ts';
 import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
 import type { Fault } from '../../../src/sandbox/faults/fault.ts';
+import { logTo } from '../../support/log-to.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 
 describe('the record of a call', () => {
   const service = ofFile(() =>
     startTestPlatform({
-      logger: createLogger({
-        level: 'error',
-        name: 'test',
-        destination: { write: (line) => logged.push(line) },
-      }),
+      logger: logTo('error', (line) => logged.push(line)),
       ports: {
         onCall: (call) => records.push(edge.explain(call)),
         ...edge,

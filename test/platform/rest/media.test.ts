@@ -331,13 +331,7 @@ describe('media', () => {
       const [event] = await told(connectionId);
       expect(event?.payload).toMatchObject({
         event: 'message.received',
-        message: {
-          id: messageId,
-          from,
-          text: 'Look',
-          media_url: stored?.mediaUrl,
-          media_type: 'image/jpeg',
-        },
+        message: { id: messageId, from, text: 'Look', media_url: stored?.mediaUrl, media_type: 'image/jpeg' },
       });
       expect(await bytesOf(await fetchFile(stored?.mediaUrl ?? null))).toEqual(FILE);
     });

@@ -43,11 +43,7 @@ describe('odd requests', () => {
     const { status, body } = await send(...request);
     return [status, body];
   };
-  const text = (words: string) => ({
-    connectionId: seeded.connectionId,
-    to: '4915100000000',
-    text: words,
-  });
+  const text = (words: string) => ({ connectionId: seeded.connectionId, to: '4915100000000', text: words });
 
   it.each([
     '/api/v1',

@@ -70,12 +70,7 @@ describe('POST /messages', () => {
     expect(entry?.payload).toEqual({
       event: 'message.status',
       connection_id: connectionId,
-      message: {
-        id: messageId,
-        wa_id: waMessageId,
-        status: 'sent',
-        timestamp: service.platform.time.now(),
-      },
+      message: { id: messageId, wa_id: waMessageId, status: 'sent', timestamp: service.platform.time.now() },
     });
   });
 

@@ -69,10 +69,7 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
   'due-timers': { run: (db) => readTimers(db, T0, 100), indexes: ['timers_due'] },
   'fire-timers': { run: (db) => deleteTimers(db, [7, 8]), indexes: ['timers_pkey'] },
   'insert-events': { run: (db) => db.query(INSERT_EVENTS, event), indexes: ['oauth_grants_app'] },
-  'claim-deliveries': {
-    run: (db) => claimDeliveries(db, claim),
-    indexes: ['deliveries_due', 'ledger_pkey'],
-  },
+  'claim-deliveries': { run: (db) => claimDeliveries(db, claim), indexes: ['deliveries_due', 'ledger_pkey'] },
   'end-attempts': { run: (db) => db.query(END_ATTEMPTS, ends) },
   'list-deliveries': {
     run: (db) => listDeliveries(db, { limit: 20 }),

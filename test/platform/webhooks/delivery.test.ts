@@ -353,11 +353,7 @@ describe('delivery', () => {
         'SELECT outcome, reason, attempts FROM platform.deliveries',
       );
       expect(rows).toEqual([
-        {
-          outcome: 'dropped',
-          reason: 'interrupted',
-          attempts: [{ at: start, ms: 0, error: 'stopped' }],
-        },
+        { outcome: 'dropped', reason: 'interrupted', attempts: [{ at: start, ms: 0, error: 'stopped' }] },
       ]);
       expect(hook.fixture.clock.pending).toBe(0);
     });

@@ -12,9 +12,9 @@ import {
   withDatabase,
 } from '../../../src/runtime/database/database-url.ts';
 import { startListener } from '../../../src/runtime/database/listener.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { asAdmin, createTestDatabase, openPool, type TestDatabase } from '../../support/database.ts';
 import { type FaultProxy, startFaultProxyFor } from '../../support/fault-proxy.ts';
+import { logTo } from '../../support/log-to.ts';
 
 describe('a database URL', () => {
   it.each([
@@ -125,11 +125,7 @@ describe('several hosts', () => {
       name: 'hosts-test',
       poolSize: 3,
       clock: systemClock,
-      logger: createLogger({
-        level: 'warn',
-        name: 'test',
-        destination: { write: (line) => lines.push(line) },
-      }),
+      logger: logTo('warn', (line) => lines.push(line)),
     });
     onTestFinished(() => database.close());
     return database;

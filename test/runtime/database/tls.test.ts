@@ -6,6 +6,7 @@ import { tlsOf } from '../../../src/runtime/database/tls.ts';
 import { createLogger, type Logger } from '../../../src/runtime/logger/logger.ts';
 import { openPool } from '../../support/database.ts';
 import { startFaultProxyFor } from '../../support/fault-proxy.ts';
+import { logTo } from '../../support/log-to.ts';
 import { startOwnPostgres } from '../../support/own-postgres.ts';
 import { withSql } from '../../support/read-connector.ts';
 import { TEST_CERTIFICATE } from '../../support/tls-certificate.ts';
@@ -91,7 +92,7 @@ describe('a Postgres on another machine', () => {
     const lines: string[] = [];
     open(
       url,
-      createLogger({ level: 'warn', name: 'test', destination: { write: (line) => lines.push(line) } }),
+      logTo('warn', (line) => lines.push(line)),
     );
     return lines.map((line) => String(JSON.parse(line).msg));
   }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { watchEventLoop } from '../../../src/runtime/event-loop/watch-event-loop.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { logTo } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 /** A clock whose timers can run late, as during a computation. */
@@ -25,10 +25,9 @@ beforeEach(() => {
   clock = new HeldClock();
   lines = [];
   usedMs = 0;
-  const destination = { write: (line: string) => void lines.push(line) };
   stop = watchEventLoop({
     clock,
-    logger: createLogger({ level: 'warn', name: 'test', destination }),
+    logger: logTo('warn', (line) => lines.push(line)),
     processorMs: () => usedMs,
   });
 });

@@ -10,6 +10,7 @@ import {
   startHttpServer,
 } from '../../../src/runtime/http-server/http-server.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { logTo } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { watchPieces } from '../../support/watch-pieces.ts';
 import { connectRaw, postRequest, type RawClient } from './raw-client.ts';
@@ -229,8 +230,7 @@ describe('beyond the maximum number of connections', () => {
 
   it('is logged once in ten seconds, with their number', async () => {
     const lines: string[] = [];
-    const destination = { write: (line: string) => void lines.push(line) };
-    const logger = createLogger({ level: 'warn', name: 'test', destination });
+    const logger = logTo('warn', (line) => lines.push(line));
     const clock = new ManualClock();
     const server = await start({ limits: { maxConnections: 1 }, logger, clock });
     await connectTo(server);

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createLifecycle, type Lifecycle } from '../../../src/runtime/lifecycle/lifecycle.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { logTo } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 interface Prepared {
@@ -16,11 +16,7 @@ interface Prepared {
 function prepare(deadlineMs = 1_000, onStart?: (name: string) => () => void): Prepared {
   const clock = new ManualClock();
   const lines: string[] = [];
-  const logger = createLogger({
-    level: 'info',
-    name: 'test',
-    destination: { write: (line) => lines.push(line) },
-  });
+  const logger = logTo('info', (line) => lines.push(line));
   return { clock, lines, lifecycle: createLifecycle({ logger, clock, deadlineMs, onStart }) };
 }
 

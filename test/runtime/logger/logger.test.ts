@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { createLogger, type Logger, writeTo } from '../../../src/runtime/logger/logger.ts';
+import { logTo } from '../../support/log-to.ts';
 
 interface Written {
   readonly text: () => string;
@@ -11,11 +12,7 @@ interface Written {
 
 function capture(): Written {
   const lines: string[] = [];
-  const logger = createLogger({
-    level: 'trace',
-    name: 'test',
-    destination: { write: (line) => lines.push(line) },
-  });
+  const logger = logTo('trace', (line) => lines.push(line));
   return {
     logger,
     text: () => lines.join(''),
@@ -211,11 +208,7 @@ describe('the logger', () => {
 
   it('respects its level', () => {
     const lines: string[] = [];
-    const logger = createLogger({
-      level: 'warn',
-      name: 'test',
-      destination: { write: (l) => lines.push(l) },
-    });
+    const logger = logTo('warn', (l) => lines.push(l));
     logger.info('quiet');
     logger.child({}).warn('loud');
     expect(lines).toHaveLength(1);

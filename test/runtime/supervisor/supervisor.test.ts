@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import {
   createSupervisor,
   type ProcessEnd,
   type SupervisedProcess,
   type Supervisor,
 } from '../../../src/runtime/supervisor/supervisor.ts';
+import { logTo } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const DRAIN_MS = 15_000;
@@ -69,11 +69,7 @@ beforeEach(() => {
 });
 
 function supervise(count: number): Supervisor {
-  const logger = createLogger({
-    level: 'info',
-    name: 'test',
-    destination: { write: (line) => lines.push(line) },
-  });
+  const logger = logTo('info', (line) => lines.push(line));
   const launch = (number: number): SupervisedProcess => {
     const born = new FakeProcess(number, processes.length + 1, (what) => story.push(what));
     processes.push(born);

@@ -77,9 +77,7 @@ describe('POST /wait', () => {
       explanation: `1 of 2 found (delivery ${second.id} (message.received, dropped)). The newest others: delivery ${first.id} (message.received, delivered).`,
     });
     expect(await wait({ list: 'messages', q: 'direction:outgoing status:read', timeoutMs: 0 })).toMatchObject(
-      {
-        explanation: expect.stringMatching(/^0 of 1 found\. The newest others: message \w+ \(incoming, /),
-      },
+      { explanation: expect.stringMatching(/^0 of 1 found\. The newest others: message \w+ \(incoming, /) },
     );
   });
 
@@ -111,9 +109,7 @@ describe('POST /verify', () => {
     });
     expect(
       await verify({ list: 'deliveries', expected: [{ q: received, count: 2 }], only: true }),
-    ).toMatchObject({
-      holds: true,
-    });
+    ).toMatchObject({ holds: true });
   });
 
   it('reports an entry out of order as missing, unless any order is accepted', async () => {

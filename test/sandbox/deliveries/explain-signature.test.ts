@@ -12,10 +12,7 @@ const SIGNED = {
   signature: vectors.signature,
   body: Buffer.from(vectors.body),
 };
-const SECRETS = {
-  own: [newer, secret, older],
-  others: [{ owner: vectors.other_owner, secret: other }],
-};
+const SECRETS = { own: [newer, secret, older], others: [{ owner: vectors.other_owner, secret: other }] };
 
 interface Case {
   readonly name: string;

@@ -85,11 +85,7 @@ describe('a delivery that is held', () => {
     await hook.receiver.received(1);
     const [, held] = await hook.fixture.delivery.list({ limit: 2 });
     const id = held?.id ?? 0;
-    expect(await controlled.control.hold(id)).toMatchObject({
-      messageId: 'cheld',
-      held: true,
-      headers: {},
-    });
+    expect(await controlled.control.hold(id)).toMatchObject({ messageId: 'cheld', held: true, headers: {} });
     expect(await controlled.control.resend(id)).toBe('waiting');
     answer.resolve();
     await hook.fixture.delivery.settle();

@@ -30,12 +30,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
     }
 
     function open(options: Partial<BullmqSinkOptions> = {}): Sink {
-      const sink = openBullmqSink({
-        redisUrl: redis.url,
-        ...PLACE,
-        attempts: 12,
-        ...options,
-      });
+      const sink = openBullmqSink({ redisUrl: redis.url, ...PLACE, attempts: 12, ...options });
       onTestFinished(() => sink.close());
       return sink;
     }
