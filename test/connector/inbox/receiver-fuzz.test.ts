@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { databaseOfFile, readLog, signHeaders } from '../support/event-fixtures.ts';
+import { databaseOfFile, readLog } from '../support/event-fixtures.ts';
 import {
   deliver,
   exchange,
   type ReceiverFixture,
   rawRequest,
-  SECRET,
+  signedLines,
   startReceiver,
   statusesOf,
 } from '../support/receiver-fixture.ts';
@@ -196,9 +196,7 @@ function write({
   signed,
   rest,
 }: typeof raw extends fc.Arbitrary<infer T> ? T : never): Promise<string> {
-  const signature = Object.entries(signHeaders(goodBody, SECRET, Date.now())).map(
-    ([key, value]) => `${key}: ${value}`,
-  );
+  const signature = signedLines(goodBody);
   const framed = headers.some((line) => /^(content-length|transfer)/i.test(line));
   const lines = [...(signed ? signature : []), ...(framed ? [] : [`Content-Length: ${length}`]), ...headers];
   return exchange(fixture.server, [rawRequest(rest, [...lines, 'Connection: close'], path)]);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { ReceiverLimits } from '../../../src/connector/inbox/receiver.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { proves } from '../../support/proves.ts';
 import { watchPieces } from '../../support/watch-pieces.ts';
@@ -19,6 +20,7 @@ import {
   type ReceiverFixture,
   rawRequest,
   SECRET,
+  signedLines,
   startReceiver,
   statusesOf,
 } from '../support/receiver-fixture.ts';
@@ -34,6 +36,13 @@ afterEach(() => fixture.close());
 
 const send = (body: Uint8Array | string, options?: Parameters<typeof deliver>[2]) =>
   deliver(fixture.server, body, options);
+
+/** A receiver with other limits, until the test ends. */
+async function startWith(limits: Partial<ReceiverLimits>): Promise<ReceiverFixture> {
+  const started = await startReceiver(database, { limits });
+  onTestFinished(() => started.close());
+  return started;
+}
 
 function receivedBody(changes: Record<string, unknown> = {}): string {
   return JSON.stringify({
@@ -150,9 +159,7 @@ describe('a delivery that is accepted', () => {
 
   it('may arrive in chunks, and after 100 Continue', async () => {
     const body = receivedBody();
-    const lines = Object.entries(signHeaders(body, SECRET, Date.now())).map(
-      ([name, value]) => `${name}: ${value}`,
-    );
+    const lines = signedLines(body);
     const head = rawRequest('', [
       ...lines,
       'Transfer-Encoding: chunked',
@@ -254,9 +261,7 @@ describe('the size of a delivery', () => {
   });
 
   it('is refused during the transfer if no length was declared', async () => {
-    const signed = Object.entries(signHeaders('', SECRET, Date.now())).map(
-      ([name, value]) => `${name}: ${value}`,
-    );
+    const signed = signedLines('');
     const head = rawRequest('', [...signed, 'Transfer-Encoding: chunked']);
     const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, 'x'), Buffer.from('\r\n')]);
     const text = await exchange(fixture.server, [head, ...Array(20).fill(chunk)], (so_far) =>
@@ -267,9 +272,7 @@ describe('the size of a delivery', () => {
 
   it('leaves the connection usable after a refusal', async () => {
     const body = receivedBody();
-    const lines = Object.entries(signHeaders(body, SECRET, Date.now())).map(
-      ([name, value]) => `${name}: ${value}`,
-    );
+    const lines = signedLines(body);
     const large = rawRequest(Buffer.alloc(1024 * 1024 + 1), ['Content-Length: 1048577']);
     const next = rawRequest(body, [
       ...lines,
@@ -338,7 +341,7 @@ describe('the signature of a delivery', () => {
   });
 
   it('is answered 503 by its deadline if it is unknown whether there is a newer secret', async () => {
-    const quick = await startReceiver(database, { limits: { answerMs: 200 } });
+    const quick = await startWith({ answerMs: 200 });
     const never = Promise.withResolvers<'none'>();
     vi.spyOn(quick.secrets, 'awaitNewer').mockReturnValue(never.promise);
     const answer = await deliver(quick.server, receivedBody(), { secret: 'another' });
@@ -350,7 +353,6 @@ describe('the signature of a delivery', () => {
       },
     ]);
     never.resolve('none');
-    await quick.close();
   });
 
   it('is answered 503 at once if newer secrets cannot be read', async () => {
@@ -387,34 +389,24 @@ describe('the body of an unverified request', () => {
   });
 
   it('is waited for no longer than its deadline, whatever arrives in the meantime', async () => {
-    const quick = await startReceiver(database, { limits: { answerMs: 200 } });
-    try {
-      const head = rawRequest('{"event":', [...signed(), 'Content-Length: 1000000']);
-      const text = await exchange(quick.server, [head], (soFar) => soFar.includes('request_timeout'));
-      expect(statusesOf(text)).toEqual([408]);
-    } finally {
-      await quick.close();
-    }
+    const quick = await startWith({ answerMs: 200 });
+    const head = rawRequest('{"event":', [...signed(), 'Content-Length: 1000000']);
+    const text = await exchange(quick.server, [head], (soFar) => soFar.includes('request_timeout'));
+    expect(statusesOf(text)).toEqual([408]);
   });
 
   it('is discarded if no memory is left, and a small delivery is accepted', async () => {
-    const tight = await startReceiver(database, {
-      limits: { unverifiedBytes: 1024 * 1024, answerMs: 2_000 },
-    });
-    try {
-      const large = rawRequest(Buffer.alloc(900_000, 'x'), [...signed(), 'Content-Length: 1000000']);
-      const flood = Array.from({ length: 30 }, () =>
-        exchange(tight.server, [large], (soFar) => soFar.includes('"message"')),
-      );
-      const good = await Promise.all(Array.from({ length: 20 }, () => deliver(tight.server, receivedBody())));
-      expect(new Set(good.map(({ status }) => status))).toEqual(new Set([200]));
-      const texts = (await Promise.all(flood)).filter((text) => statusesOf(text)[0] === 503);
-      expect(texts.length).toBeGreaterThanOrEqual(28);
-      expect(texts[0]).toMatch(/^Retry-After: 1\r$/m);
-      expect((await tight.metrics.render()).text).toContain('reason="crowded_out"');
-    } finally {
-      await tight.close();
-    }
+    const tight = await startWith({ unverifiedBytes: 1024 * 1024, answerMs: 2_000 });
+    const large = rawRequest(Buffer.alloc(900_000, 'x'), [...signed(), 'Content-Length: 1000000']);
+    const flood = Array.from({ length: 30 }, () =>
+      exchange(tight.server, [large], (soFar) => soFar.includes('"message"')),
+    );
+    const good = await Promise.all(Array.from({ length: 20 }, () => deliver(tight.server, receivedBody())));
+    expect(new Set(good.map(({ status }) => status))).toEqual(new Set([200]));
+    const texts = (await Promise.all(flood)).filter((text) => statusesOf(text)[0] === 503);
+    expect(texts.length).toBeGreaterThanOrEqual(28);
+    expect(texts[0]).toMatch(/^Retry-After: 1\r$/m);
+    expect((await tight.metrics.render()).text).toContain('reason="crowded_out"');
   });
 
   it.each([
@@ -422,46 +414,34 @@ describe('the body of an unverified request', () => {
     ['unfinished', 1, { answerMs: 300 }, 408],
     ['crowded out', 1, { answerMs: 60_000, unverifiedBytes: 500_000 }, 503],
   ])('cannot be used to occupy memory: %s', async (_, missing, limits, status) => {
-    const held = await startReceiver(database, { limits });
-    try {
-      const body = Buffer.alloc(900_000 - missing, 'x');
-      const forged = rawRequest(body, [...signed(), 'Content-Length: 900000']);
-      const pieces = watchPieces();
-      const bodies = vi.spyOn(Buffer, 'concat');
-      onTestFinished(() => bodies.mockRestore());
-      const text = await exchange(held.server, [forged], (soFar) => soFar.includes('"message"'));
-      expect(statusesOf(text)).toEqual([status]);
-      expect(pieces).not.toEqual([]);
-      expect(pieces.filter(({ piece }) => piece.length > 0)).toEqual([]);
-      expect(bodies.mock.results.map(({ value }) => value.length)).toEqual(missing === 0 ? [0] : []);
-    } finally {
-      await held.close();
-    }
+    const held = await startWith(limits);
+    const body = Buffer.alloc(900_000 - missing, 'x');
+    const forged = rawRequest(body, [...signed(), 'Content-Length: 900000']);
+    const pieces = watchPieces();
+    const bodies = vi.spyOn(Buffer, 'concat');
+    onTestFinished(() => bodies.mockRestore());
+    const text = await exchange(held.server, [forged], (soFar) => soFar.includes('"message"'));
+    expect(statusesOf(text)).toEqual([status]);
+    expect(pieces).not.toEqual([]);
+    expect(pieces.filter(({ piece }) => piece.length > 0)).toEqual([]);
+    expect(bodies.mock.results.map(({ value }) => value.length)).toEqual(missing === 0 ? [0] : []);
   });
 
   it('gives its memory back with the answer', async () => {
-    const tight = await startReceiver(database, { limits: { unverifiedBytes: 1024 * 1024 } });
-    try {
-      const forged = rawRequest(Buffer.alloc(900_000, 'x'), [...signed(), 'Content-Length: 900000']);
-      for (let times = 0; times < 3; times += 1) {
-        const text = await exchange(tight.server, [forged], (soFar) => soFar.includes('"message"'));
-        expect(statusesOf(text)).toEqual([401]);
-      }
-    } finally {
-      await tight.close();
+    const tight = await startWith({ unverifiedBytes: 1024 * 1024 });
+    const forged = rawRequest(Buffer.alloc(900_000, 'x'), [...signed(), 'Content-Length: 900000']);
+    for (let times = 0; times < 3; times += 1) {
+      const text = await exchange(tight.server, [forged], (soFar) => soFar.includes('"message"'));
+      expect(statusesOf(text)).toEqual([401]);
     }
   });
 
   it('in small chunks counts with the memory that the chunks occupy', async () => {
-    const tight = await startReceiver(database, { limits: { unverifiedBytes: 1024 * 1024 } });
-    try {
-      const head = rawRequest('', [...signed(), 'Transfer-Encoding: chunked']);
-      const pieces = Buffer.from(`10\r\n${'x'.repeat(16)}\r\n`.repeat(20_000));
-      const text = await exchange(tight.server, [head, pieces], (soFar) => soFar.includes('"message"'));
-      expect(statusesOf(text)).toEqual([503]);
-    } finally {
-      await tight.close();
-    }
+    const tight = await startWith({ unverifiedBytes: 1024 * 1024 });
+    const head = rawRequest('', [...signed(), 'Transfer-Encoding: chunked']);
+    const pieces = Buffer.from(`10\r\n${'x'.repeat(16)}\r\n`.repeat(20_000));
+    const text = await exchange(tight.server, [head, pieces], (soFar) => soFar.includes('"message"'));
+    expect(statusesOf(text)).toEqual([503]);
   });
 
   it('in chunks of one byte is refused, and its connection is closed', async () => {
@@ -523,9 +503,7 @@ describe('a secret that was replaced', () => {
 describe('a sender that disconnects', () => {
   it('leaves nothing behind if its body is incomplete', async () => {
     const body = receivedBody();
-    const lines = Object.entries(signHeaders(body, SECRET, Date.now())).map(
-      ([name, value]) => `${name}: ${value}`,
-    );
+    const lines = signedLines(body);
     const cut = rawRequest(body.slice(0, 40), [...lines, `Content-Length: ${Buffer.byteLength(body)}`]);
     await hangUpAfter(fixture.server, cut);
     await fixture.receiver.settle();

@@ -1,8 +1,8 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import nock from 'nock';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import {
   isRefusal,
@@ -240,17 +240,27 @@ describe('answers of the wrong shape', () => {
   });
 });
 
+/** A server on this machine until the test ends. Resolves with its address. */
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  nock.enableNetConnect('127.0.0.1');
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    nock.disableNetConnect();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
 it('a file is sent in base64 with its length, and again after a refused token', async () => {
   const received: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
-  const server = createServer(async (request, response) => {
+  const baseUrl = await serve(async (request, response) => {
     received.push({ headers: request.headers, body: await text(request) });
     response.writeHead(received.length === 1 ? 401 : 201).end('{"messageId":"cm1","status":"sent"}');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  nock.enableNetConnect('127.0.0.1');
   const sending = createServiceClient({
-    baseUrl: `http://127.0.0.1:${port}`,
+    baseUrl,
     token: () => 'key-1',
     renew: async () => 'key-2',
     clock,
@@ -267,9 +277,6 @@ it('a file is sent in base64 with its length, and again after a refused token', 
     expect(headers['content-length']).toBe(`${Buffer.byteLength(body)}`);
     expect(JSON.parse(body)).toEqual({ ...message, media: { ...file, data: data.toString('base64') } });
   }
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-  nock.disableNetConnect();
 });
 
 describe('a missing answer', () => {
@@ -282,38 +289,26 @@ describe('a missing answer', () => {
 
   it.each(['before the headers', 'in the middle of the body'])('ends at the deadline %s', async (moment) => {
     const reached = Promise.withResolvers<void>();
-    const server = createServer((_request, response) => {
+    const baseUrl = await serve((_request, response) => {
       if (moment !== 'before the headers') response.writeHead(200).write('{"connections":[');
       reached.resolve();
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    nock.enableNetConnect('127.0.0.1');
-    const slow = createServiceClient({ baseUrl: `http://127.0.0.1:${port}`, token: () => 'key-1', clock });
+    const slow = createServiceClient({ baseUrl, token: () => 'key-1', clock });
     const outcome = failure(slow.listConnections());
     await reached.promise;
     await clock.advance(19_999);
     expect(clock.pending).toBe(1);
     await clock.advance(1);
     expect(await outcome).toMatchObject({ code: 'deadline' });
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    nock.disableNetConnect();
   });
 
   it('is not an unasked 100 Continue before the answer', async () => {
-    const server = createServer((_request, response) => {
+    const baseUrl = await serve((_request, response) => {
       response.writeContinue();
       response.end('{"connections":[]}');
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    nock.enableNetConnect('127.0.0.1');
-    const asked = createServiceClient({ baseUrl: `http://127.0.0.1:${port}`, token: () => 'key-1', clock });
+    const asked = createServiceClient({ baseUrl, token: () => 'key-1', clock });
     expect(await asked.listConnections()).toMatchObject({ items: [] });
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    nock.disableNetConnect();
   });
 
   it('ends when the caller aborts', async () => {

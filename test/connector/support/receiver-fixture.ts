@@ -196,6 +196,12 @@ export function statusesOf(text: string): number[] {
     .filter((code) => code !== 100);
 }
 
+/** The header lines of a delivery that the service signs now. */
+export function signedLines(body: Uint8Array | string): string[] {
+  const signed = signHeaders(body, SECRET, systemClock.now());
+  return Object.entries(signed).map(([name, value]) => `${name}: ${value}`);
+}
+
 /** A delivery as a raw request; `changes` replaces or adds header lines. */
 export function rawRequest(
   body: Uint8Array | string,
