@@ -92,12 +92,15 @@ describe('of a feed with a partition for each day', () => {
     await close();
   });
 
-  const dropDays = (before: number, needed: number | null = null) => drop(before, needed, going, DAY);
+  const dropDays = (before: number, needed: number | null = null, stopping = going) =>
+    drop(before, needed, stopping, DAY);
   const days = async () => (await listPartitions(database, 'changes')).map(({ name }) => name.slice(-2));
 
-  it('drops the days that are over, and says in the feed up to which number', async () => {
+  it('drops the days that are over one by one, and says in the feed up to which number', async () => {
     await write(0, 1, 2, 3);
-    expect(await dropDays(2)).toBe(3);
+    expect(await dropDays(2, null, AbortSignal.abort())).toBe(2);
+    expect(await days()).toEqual(['16', '17', '18', '19']);
+    expect(await dropDays(2)).toBe(1);
     expect(await days()).toEqual(['17', '18', '19']);
     expect(await seqs()).toEqual([4, 5]);
     expect(await readPosition(database)).toMatchObject({ deletedSeq: 3, lastSeq: 5 });
