@@ -125,27 +125,6 @@ describe('faults of webhooks, set over HTTP', () => {
     expect(await hits()).toEqual([1]);
   });
 
-  it('delay: the attempt is sent later, with its original signature', async () => {
-    await onFirst({ type: 'delay', ms: 7_000 });
-    await hook.write();
-    await hook.clock.timerSet(7_000);
-    const signedAt = hook.clock.now();
-    await hook.clock.advance(6_999);
-    expect(hook.receiver.requests).toHaveLength(0);
-    await hook.clock.advance(1);
-    await settle();
-    expect(hook.receiver.requests[0]?.headers['x-service-timestamp']).toEqual([String(signedAt)]);
-  });
-
-  it('reorder: another event arrives before the first', async () => {
-    await onFirst({ type: 'reorder' });
-    const { body: first } = await hook.write();
-    await hook.clock.timerSet(3_000);
-    const { body: second } = await hook.write();
-    await settle();
-    expect(hook.receiver.requests.map(idOf)).toEqual([second.messageId, first.messageId]);
-  });
-
   it('reorder of everything: the last event arrives first', async () => {
     await put([{ id: 'all', match: { surface: 'webhook' }, action: { type: 'reorder' } }]);
     const written = [];
@@ -185,17 +164,6 @@ describe('faults of webhooks, set over HTTP', () => {
     expect(await hits()).toEqual([0, 1]);
   });
 
-  it.each(['tamper_body', 'tamper_signature'])('%s: what arrives is not what was signed', async (type) => {
-    await onFirst({ type });
-    hook.receiver.script({ status: 401 });
-    await hook.write();
-    await hook.clock.pass(500);
-    await settle();
-    expect(hook.receiver.requests.map(isSigned)).toEqual([false, true]);
-    const [tampered, whole] = hook.receiver.requests;
-    expect(tampered?.body.equals(whole?.body ?? Buffer.alloc(0))).toBe(type === 'tamper_signature');
-  });
-
   it.each([
     ['six minutes unless told', {}, 360_000],
     ['as long as told', { byMs: 3_600_000 }, 3_600_000],
@@ -206,15 +174,6 @@ describe('faults of webhooks, set over HTTP', () => {
     const [stale] = hook.receiver.requests;
     expect(stale?.headers['x-service-timestamp']).toEqual([String(hook.clock.now() - byMs)]);
     expect(isSigned(stale)).toBe(true);
-  });
-
-  it('truncate: the connection ends in the middle of the body', async () => {
-    await onFirst({ type: 'truncate' });
-    await hook.write();
-    await hook.receiver.received(1);
-    await hook.clock.pass(500);
-    await settle();
-    expect(hook.receiver.requests.map(({ complete }) => complete)).toEqual([false, true]);
   });
 
   it('slow: the second half of the body arrives later', async () => {
@@ -234,11 +193,9 @@ describe('faults of webhooks, set over HTTP', () => {
       await put([{ id: 'lossy', ...rule }], seed);
       await hook.call('PUT', '/hosts/crm.example.com', { target: hook.receiver.origin });
       await hook.api('PUT', '/webhook', { url: 'https://crm.example.com/' });
-      const { body } = await hook.api('GET', '/connections');
-      const { connections } = body as { connections: { id: string; provider: string }[] };
-      const [connection] = connections.filter(({ provider }) => provider === 'qr');
+      const { connections } = (await hook.api('GET', '/connections')).body;
       await hook.service.platform.messages.receiveMany(
-        connection?.id ?? '',
+        connections.find(({ provider }: { provider: string }) => provider === 'qr').id,
         Array.from({ length: 40 }, () => ({ from: '491700000009', text: 'hello' })),
       );
       // Whatever is lost is tried again by the clock: only the first attempts are compared.
