@@ -98,6 +98,7 @@ describe('faults of the API', () => {
   test('lost_answer: the connection ends after the call took effect, and the key returns its answer', async () => {
     faults = [{ type: 'lost_answer' }];
     await expect(send('k')).rejects.toThrow('fetch failed');
+    expect(await service.platform.contacts.received(to)).toHaveLength(1);
     faults = [];
     const retry = await send('k');
     expect(retry.status).toBe(200);

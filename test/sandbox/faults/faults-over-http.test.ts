@@ -15,8 +15,6 @@ const idOf = (request: ReceivedRequest | undefined): string =>
   JSON.parse(request?.body.toString() ?? '{}').message?.id;
 const send = (to: string) =>
   hook.api('POST', '/messages', { connectionId: hook.connectionId, to, text: 'hello' });
-const received = async (phone: string): Promise<unknown[]> =>
-  (await hook.call('GET', `/contacts/${phone}/messages`)).body.entries;
 
 const isSigned = (request: ReceivedRequest | undefined): boolean => isSignedWith(hook.secret, request);
 
@@ -240,29 +238,6 @@ describe('faults of the API, set over HTTP', () => {
     expect(await status('GET', '/webhook')).toBe(200);
     expect(await status('POST', '/webhook/rotate')).toBe(503);
     expect(await hits()).toEqual([1, 1]);
-  });
-
-  it('reset: ends the connection before the call is handled', async () => {
-    const match = { surface: 'api', method: 'POST' };
-    await put([{ id: 'cut', match, action: { type: 'reset' }, first: 1 }]);
-    await expect(send('491700000002')).rejects.toThrow();
-    expect(await received('491700000002')).toEqual([]);
-  });
-
-  it('lost_answer: handles the call and ends the connection', async () => {
-    const match = { surface: 'api', method: 'POST' };
-    await put([{ id: 'lost', match, action: { type: 'lost_answer' }, first: 1 }]);
-    await expect(send('491700000002')).rejects.toThrow();
-    expect(await received('491700000002')).toHaveLength(1);
-  });
-
-  it('not_persisted: delivers a send that is not stored', async () => {
-    await put([{ id: 'gone', match: { surface: 'api' }, action: { type: 'not_persisted' }, first: 1 }]);
-    expect(await send('491700000002')).toMatchObject({
-      status: 200,
-      body: { messageId: null, persisted: false },
-    });
-    expect(await received('491700000002')).toHaveLength(1);
   });
 
   it('delay: holds a call before it is handled, and no other', async () => {
