@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readCommandLine, readPortBase } from '../../src/commands/command-line.ts';
-import { readLocalSecrets } from '../../src/commands/local-secrets.ts';
+import { explainLostKey, readLocalSecrets } from '../../src/commands/local-secrets.ts';
 import { startOptions } from '../../src/commands/start-options.ts';
+import { SealingError } from '../../src/runtime/sealing/key-ring.ts';
 
 const START = {
   name: 'start',
@@ -96,4 +97,12 @@ it('the secrets of npm start are the same at the next start, and only their owne
   const secrets = readLocalSecrets(file);
   expect(readLocalSecrets(file)).toEqual(secrets);
   expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+it('only a stored secret of another key leads to the folder of the earlier start', () => {
+  expect(explainLostKey(new SealingError('unknown_key'), '.data/secrets.json')).toMatchObject({
+    message: expect.stringContaining('another key than the one in .data/secrets.json'),
+  });
+  for (const error of [new SealingError('tampered'), new Error('no database')])
+    expect(explainLostKey(error, '.data/secrets.json')).toBe(error);
 });
