@@ -334,6 +334,25 @@ describe('the OAuth app of the loop', () => {
 });
 
 describe('a connector that restarts', () => {
+  it('answers 503 with Retry-After meanwhile, and serves again if the work fails', async () => {
+    const connector = await runTestConnector();
+    const probe = async () => {
+      const { status, headers } = await fetch(`${connector.url}/healthz`);
+      return [status, headers.get('retry-after')];
+    };
+    let meanwhile: unknown;
+    const failed = connector.restart(async () => {
+      meanwhile = await probe();
+      throw new Error('the snapshot is broken');
+    });
+    await expect(failed).rejects.toThrow('the snapshot is broken');
+    expect([meanwhile, await probe()]).toEqual([
+      [503, '1'],
+      [200, null],
+    ]);
+    await connector.close();
+  });
+
   it('reports why the work failed, not that it could not start again', async () => {
     const connector = await runTestConnector();
     const failed = connector.restart(async () => {

@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { syncNow } from '../../src/connector/api/sync.ts';
+import type { Reconciler } from '../../src/connector/reconcile/reconciler.ts';
 import { createKeyRing, generateSealingKey, SealingError } from '../../src/runtime/sealing/key-ring.ts';
 import { ofTest } from '../support/of-file.ts';
 import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from './support/running-connector.ts';
@@ -133,6 +135,28 @@ describe('a connector', () => {
       { seq: 1, type: 'connection.updated' },
       { seq: 2, type: 'message.created', messageId: message.id },
     ]);
+  });
+
+  it('answers a poll on demand only if its changes are in the feed', async () => {
+    const sync = syncNow({
+      ...{ database: world.database, clock: world.clock },
+      facts: { sends: async () => ({ waiting: 0, oldestAt: null, unknown: 0 }), consumers: async () => [] },
+      reconciler: {} as Reconciler,
+      settleFeed: async () => expect.fail('the feed is closed'),
+    });
+    await expect(sync({ id: '', query: undefined, body: undefined })).rejects.toThrow('the feed is closed');
+  });
+
+  it('reads everything again at the next poll after a new secret, as deliveries may have been refused', async () => {
+    const running = await world.start();
+    await running.runPolls();
+    const sweeps = async () =>
+      (await world.database.query('select needs_full_sweep as needed from connector.poll_states')).map(
+        (row) => Object.values(row)[0],
+      );
+    expect(await sweeps()).toEqual([false]);
+    await running.ask('POST', '/v1/webhook/rotate', { body: { accountId: 'default' } });
+    expect(await sweeps()).toEqual([true]);
   });
 
   it('polls after a connection event, which only a poll can confirm', async () => {

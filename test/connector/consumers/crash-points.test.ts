@@ -73,6 +73,31 @@ describe('a process that is killed at any of its statements', { timeout: 120_000
 });
 
 describe('a change that ends the process', () => {
+  it('is called again a second after the attempt that was written ahead', async () => {
+    const connection = newId();
+    await bench.tell(connection, 'deadly');
+    let dying = dyingDatabase(bench.database, Number.MAX_SAFE_INTEGER, 'before');
+    bench.answer = () => dying.kill();
+    const live = async (skips: readonly number[]): Promise<void> => {
+      dying = dyingDatabase(bench.database, Number.MAX_SAFE_INTEGER, 'before');
+      const process = bench.process({ attempts: 3 }, { database: dying.database });
+      await process.start();
+      await process.settle().catch(() => undefined);
+      for (const ms of skips) {
+        seen.push(bench.calls.length);
+        await bench.clock.skip(ms);
+        await process.settle().catch(() => undefined);
+      }
+      await bench.bury(process);
+    };
+    const seen: number[] = [];
+    await live([]);
+    await live([]);
+    const before = bench.calls.length;
+    await live([999, 1]);
+    expect([...seen, bench.calls.length]).toEqual([before, before, before + 1]);
+  });
+
   it('counts as a failed call each time, and becomes a dead letter', async () => {
     const connection = newId();
     await bench.tell(connection, 'deadly', 'next');

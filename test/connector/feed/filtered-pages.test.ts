@@ -63,6 +63,15 @@ describe('a page of the feed', () => {
     });
   });
 
+  it('that finds nothing in 50 sections of the feed ends there, and the feed goes on', async () => {
+    const query = async (text: string, [after]: readonly unknown[] = []) =>
+      text.includes('AS upto') ? [{ upto: Number(after) + 10_000, last_seq: 510_000 }] : [];
+    const read = (after: number) =>
+      readChangePage({ query } as typeof database, after, 10, { connectionId: 'seldom' });
+    expect(await read(0)).toEqual({ changes: [], next: 500_000 });
+    expect(await read(500_000)).toEqual({ changes: [], next: null });
+  });
+
   it('is read by statements of bounded size, however long the feed is', async () => {
     const costs: number[] = [];
     const counting = countBuffers(database);

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { beforeEach, expect, it } from 'vitest';
 import { FileUnavailable } from '../../../src/connector/media/open-file.ts';
-import { ObjectRefused } from '../../../src/connector/media/store-failure.ts';
+import { ObjectRefused, StoreFailure } from '../../../src/connector/media/store-failure.ts';
 import type { Worker } from '../../../src/connector/work/worker.ts';
 import { databaseOfFile } from '../support/event-fixtures.ts';
 import { KeeperBench } from './keeper-bench.ts';
@@ -103,6 +103,28 @@ it('a file that the store refuses has failed after 20 attempts, and others wait 
   for (let hours = 0; hours < 20; hours += 1) await pass(HOUR_MS);
   expect(await bench.read('m1')).toMatchObject({ state: 'failed', error });
   expect(countFetches()).toBe(20 + 1);
+});
+
+it('files that fail together count once, so the next one waits 5 s', async () => {
+  const both = Promise.withResolvers<void>();
+  let failed = 0;
+  ({ keeper } = await bench.start(database, {
+    async put(...content) {
+      if (failed === 2) return await bench.disk.put(...content);
+      failed += 1;
+      if (failed === 2) both.resolve();
+      await both.promise;
+      throw new StoreFailure('away');
+    },
+  }));
+  await bench.receive('m1');
+  await bench.receive('m2');
+  await keeper.settle();
+  await bench.receive('m3');
+  await pass(4_999);
+  expect([failed, (await bench.read('m3'))?.state]).toEqual([2, 'pending']);
+  await pass(1);
+  expect(await bench.read('m3')).toMatchObject(STORED);
 });
 
 it('files wait for a store that is away, use up no attempts, and are stored soon after it is back', async () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { readProgress } from '../../../src/connector/reconcile/progress.ts';
+import { outdatedDays, readProgress } from '../../../src/connector/reconcile/progress.ts';
 import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { proves } from '../../support/proves.ts';
@@ -29,6 +29,18 @@ function serviceIds(): string[] {
 async function coverage() {
   return (await readProgress(bench.database, ACCOUNT)).coverage;
 }
+
+it('what an earlier version could not read is read again from the first of its days on', async () => {
+  const day = (slot: string, floor: number) => ({
+    slot,
+    gap: { top: floor + 1, floor, cursor: null, nextTop: null, restarts: 1 },
+  });
+  const unread = [day('0:2026-01-14', 200), day('0:2026-01-13', 100), day('0:2026-01-15', 300)];
+  expect(outdatedDays({ ...(await readProgress(bench.database, ACCOUNT)), unread })).toEqual({
+    slots: ['0:2026-01-14', '0:2026-01-13', '0:2026-01-15'],
+    floor: 100,
+  });
+});
 
 describe('a poll', () => {
   it('stores everything that the service has, back to the first message', async () => {

@@ -21,6 +21,13 @@ describe('restart, logout and deletion', () => {
       expect(await life.toldOf(connectionId)).toEqual([]);
     });
 
+    test('of a session that heals keeps its credentials, whatever broke it', async () => {
+      const { key, connectionId } = await seedWorkspace(life.service);
+      await life.service.platform.outages.begin(connectionId, { cause: 'session_lost', heals: true });
+      const restarted = await life.answers(life.on(key, 'POST', connectionId, '/restart'));
+      expect(restarted).toEqual([200, { ok: true, recreated: false }]);
+    });
+
     test('of a lost session requires a new scan: the status is connecting, QR codes are shown, and the connection is kept', async () => {
       proves('connections.restart.keeps-record', 'connections.restart.new-qr');
       proves('state.restart.connecting', 'state.restart.poll');
