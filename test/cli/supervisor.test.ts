@@ -224,6 +224,25 @@ describe('a supervisor', () => {
   );
 
   it(
+    'that is told to stop waits for its processes, and exits with 1 if one is killed meanwhile',
+    async () => {
+      const database = await createTestDatabase({ connector: true });
+      const more = { DATABASE_URL: database.url, CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789' };
+      const command = supervise(['--processes', '1'], more);
+      await command.said(/all processes ready/);
+      const { pid = Number.NaN } = readLog(command).find(({ msg }) => msg === 'connector ready') ?? {};
+      process.kill(pid, 'SIGSTOP');
+      tell(command, 'SIGTERM');
+      await command.said(/"stopping"/);
+      process.kill(pid, 'SIGKILL');
+      expect((await command.ended).code).toBe(1);
+      expect(readLog(command).at(-1)).toMatchObject({ name: 'supervisor', level: 'error' });
+      await database.drop();
+    },
+    SLOW_MS,
+  );
+
+  it(
     'whose first process cannot start, because its port is taken, reports the reason and the setting to change once, and exits with 1',
     async () => {
       const port = await findFreePort();
