@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CreateConnectionRequest } from '../../contract/service/connections.ts';
+import { acknowledgement, type CreateConnectionRequest } from '../../contract/service/connections.ts';
 import { HEADERS } from '../../contract/service/headers.ts';
 import { LIMITS } from '../../contract/service/limits.ts';
 import type { ReadReceiptRequest } from '../../contract/service/messages.ts';
@@ -192,14 +192,14 @@ export function createServiceClient(options: ServiceCallerOptions) {
       (await ask(reading(pathOf(id), signal), readConnectionDetail)).value,
     /** `DELETE /connections/{id}`. Permanent. */
     async deleteConnection(id: string, signal?: Signal): Promise<void> {
-      await ask({ ...acting(pathOf(id), signal), method: 'delete' }, nothing);
+      await ask({ ...acting(pathOf(id), signal), method: 'delete' }, acknowledged);
     },
     /** `POST /connections/{id}/restart`. */
     restartConnection: async (id: string, signal?: Signal): Promise<{ readonly recreated: boolean }> =>
       (await ask(acting(pathOf(id, 'restart'), signal), readRestart)).value,
     /** `POST /connections/{id}/logout`. */
     async logoutConnection(id: string, signal?: Signal): Promise<void> {
-      await ask(acting(pathOf(id, 'logout'), signal), nothing);
+      await ask(acting(pathOf(id, 'logout'), signal), acknowledged);
     },
     /** `POST /connections/{id}/pairing-code`. The number is sent unchanged: digits only. */
     async requestPairingCode(id: string, phoneNumber: string, signal?: Signal): Promise<string> {
@@ -239,7 +239,7 @@ export function createServiceClient(options: ServiceCallerOptions) {
   };
 }
 
-const nothing = (): void => undefined;
+const acknowledged = (body: unknown): unknown => acknowledgement.parse(body);
 
 function reading(path: string, signal: Signal): ServiceCall {
   return { method: 'get', path, deadlineMs: READ_DEADLINE_MS, signal };

@@ -182,6 +182,16 @@ describe('a deletion', () => {
     expect(await mirrored()).toMatchObject({ deletedAt: null });
   });
 
+  it('is in doubt, and repeated, if the answer does not say that it is done', async () => {
+    phones.script.push({ status: 200, body: { ok: false } }, { status: 200, body: {} });
+    const asked = remove();
+    await world.clock.pass(600);
+    await world.clock.pass(1_200);
+    expect((await asked).status).toBe(200);
+    expect(phones.calls).toHaveLength(3);
+    expect(await mirrored()).toMatchObject({ health: 'deleted' });
+  });
+
   it('of an unknown connection is answered with 404', async () => {
     expect(codeOf(await remove('nothing'))).toEqual([404, 'not_found']);
   });
