@@ -12,7 +12,7 @@ import { type Account, openCredential } from './account-store.ts';
 export interface CredentialSource {
   /** The current token. Throws what the database or the key ring throws, and a `ServiceError` for a grant. */
   authorization(): Promise<string>;
-  /** A token to replace one that the service has refused with 401. Absent if there can be none. */
+  /** A token to replace one that the service has refused with 401, or the same. Absent if there can be none. */
   renew?(refused: string): Promise<string>;
   /** The service has refused a token from `renew` as well. */
   onRefusedAgain?(token: string): void;

@@ -307,9 +307,7 @@ export function createGrantCredentials(options: RefreshGrantOptions): GrantCrede
     onRefusedAgain(token) {
       const grant = grantOf(accountId);
       const pair = grant.known?.pair;
-      // Not once more: calls in between must not put off the next refresh.
-      if (pair === undefined || pair.version === grant.useless?.version) return;
-      if (equalSecrets(pair.token.accessToken, token))
+      if (pair !== undefined && equalSecrets(pair.token.accessToken, token))
         grant.useless = { version: pair.version, at: clock.elapsed() };
     },
   });

@@ -7,6 +7,7 @@ import { abortAfter, isLate } from '../../runtime/clock/deadline.ts';
 import { AddressRefused } from '../../runtime/public-network/check-host.ts';
 import { fetchWithin } from '../../runtime/public-network/fetch-within.ts';
 import { keepsSecrets } from '../../runtime/public-network/keeps-secrets.ts';
+import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import { ServiceAnswerUnreadable, ServiceRefusal, ServiceUnreachable } from './service-errors.ts';
 
 /** A send whose file is bytes. */
@@ -88,7 +89,7 @@ export interface ServiceCallerOptions {
   readonly baseUrl: string;
   /** The current bearer token. */
   readonly token: () => string | Promise<string>;
-  /** Returns another token after a rejected one. If absent, a rejected token is final. */
+  /** Returns another token after a rejected one, or the same. If absent, a rejected token is final. */
   readonly renew?: ((refused: string) => Promise<string>) | undefined;
   /** Called with a token from `renew` that was rejected as well. */
   readonly onRefusedAgain?: ((token: string) => void) | undefined;
@@ -124,8 +125,9 @@ export function createServiceCaller(options: ServiceCallerOptions): ServiceCalle
     } catch (error) {
       if (options.renew === undefined || !isUnauthorized(error)) throw error;
       const newer = await options.renew(token); // [oauth.refresh.on-401]
-      return await attempt(call, newer).catch((second: unknown) => {
-        if (isUnauthorized(second)) options.onRefusedAgain?.(newer);
+      const isNewer = !equalSecrets(newer, token);
+      return await (isNewer ? attempt(call, newer) : Promise.reject(error)).catch((second: unknown) => {
+        if (isNewer && isUnauthorized(second)) options.onRefusedAgain?.(newer);
         // Whatever the code of the service says, for an access token it concerns this token only: the account
         // itself is not rejected.
         const isDecided = isUnauthorized(second) && !second.mayHaveActed;

@@ -40,6 +40,9 @@ describe('the access token of a grant', () => {
     for (const refreshes of [2, 3]) {
       expect((await sync(id)).status).toBe(502);
       expect(grants.auth.refreshes()).toBe(before + refreshes);
+      // Without a newer token, the call is not repeated.
+      if (refreshes === 2)
+        expect(grants.world.service.requests.filter(({ path }) => path === '/connections')).toHaveLength(3);
       await grants.world.clock.advance(MINUTE);
     }
     grants.world.service.fault = () => undefined;
