@@ -1,9 +1,11 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { promisify } from 'node:util';
+import { once } from 'node:events';
+import { text as textOf } from 'node:stream/consumers';
 import postgres from 'postgres';
 import { type CommandOptions, UsageError } from '../../../src/commands/command-line.ts';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
+import { DeadlinePassed, within as withinTime } from '../../../src/runtime/clock/deadline.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { readEnvironment } from '../../../src/runtime/config/read-environment.ts';
 import type { Environment } from '../../../src/runtime/config/read-settings.ts';
@@ -16,7 +18,6 @@ import { isLoopback, type Tier } from './receiver/receiver-check.ts';
 import { quote, runReceiverSuite, selectChecks } from './receiver/run-receiver-suite.ts';
 import type { Report } from './report/report.ts';
 import { Skip } from './runner/check.ts';
-import { startDeadline } from './runner/deadline.ts';
 import { createObserver, type Observer } from './runner/observer.ts';
 import type { SuiteRun } from './suite/run-suite.ts';
 import { listOf } from './suite/suite-output.ts';
@@ -43,28 +44,36 @@ async function within<Result>(
   ms = LIMIT_MS,
 ): Promise<Result> {
   const late = new AbortController();
-  const deadline = startDeadline(clock, ms, () => late.abort());
-  return await run(late.signal)
-    .catch((error: unknown) => {
-      const why = error instanceof Error ? error.message : String(error);
-      throw new Skip(
-        late.signal.aborted ? `${what} has not ended within ${ms / 1_000} s` : `${what}: ${why}`,
-      );
-    })
-    .finally(() => deadline.stop());
+  return await withinTime(clock, ms, run(late.signal)).catch((error: unknown) => {
+    late.abort();
+    if (error instanceof DeadlinePassed) throw new Skip(`${what} has not ended within ${ms / 1_000} s`);
+    throw new Skip(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+  });
 }
-
-const runProgram = promisify(execFile);
 
 /** What a command prints that an option has given. @throws Skip as `within` does */
 export const shell = (option: string, command: string, clock: Clock = systemClock): Promise<string> =>
   within(option, clock, async (signal) => {
-    const how = { maxBuffer: 64 * 1024 * 1024, signal };
-    return (await runProgram('/bin/sh', ['-c', command], how)).stdout;
+    // In a group of its own, so that what the shell has started ends with it.
+    const child = spawn('/bin/sh', ['-c', command], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    const ended = once(child, 'close');
+    signal.onabort = () => {
+      try {
+        process.kill(-(child.pid ?? Number.NaN), 'SIGKILL');
+      } catch {
+        // Nothing of it runs.
+      }
+    };
+    const [printed, complaint] = await Promise.all([textOf(child.stdout), textOf(child.stderr), ended]);
+    if (child.exitCode !== 0) throw new Error(`Command failed: ${command}\n${complaint}`);
+    return printed;
   });
 
 /** The observer of the options, and what closes it. @throws UsageError for more than one */
-export function readObserver(options: CommandOptions): {
+export function readObserver(
+  options: CommandOptions,
+  clock: Clock = systemClock,
+): {
   observer: Observer | undefined;
   close(): Promise<void>;
 } {
@@ -81,16 +90,22 @@ export function readObserver(options: CommandOptions): {
   if (url !== undefined) {
     if (!URL.canParse(url)) throw new UsageError('--observe must be an address.');
     return of(() =>
-      within('--observe', systemClock, async (signal) => await (await fetch(url, { signal })).json()),
+      within('--observe', clock, async (signal) => await (await fetch(url, { signal })).json()),
     );
   }
-  if (command !== undefined) return of(async () => JSON.parse(await shell('--observe-command', command)));
+  if (command !== undefined)
+    return of(async () => JSON.parse(await shell('--observe-command', command, clock)));
   if (query === undefined) return { observer: undefined, close: async () => undefined };
   const databaseUrl = text(options, 'database-url');
   if (databaseUrl === undefined) throw new UsageError('--observe-sql needs --database-url.');
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   return of(
-    () => sql.unsafe(query),
+    () =>
+      within('--observe-sql', clock, async (signal) => {
+        const asked = sql.unsafe(query);
+        signal.onabort = () => asked.cancel();
+        return await asked;
+      }),
     () => sql.end({ timeout: 1 }),
   );
 }

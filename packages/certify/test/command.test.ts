@@ -1,11 +1,14 @@
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { type DataFolder, makeDataFolder } from '../../../test/support/data-folder.ts';
+import { createTestDatabase } from '../../../test/support/database.ts';
 import { startTestLoop } from '../../../test/support/loop.ts';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { readProjectFile } from '../../../test/support/markdown.ts';
@@ -14,7 +17,7 @@ import { type Ended, spawnCommand } from '../../../test/support/spawn-command.ts
 import { closeServer } from '../../conformance/test/graded-service.ts';
 import { RECEIVER_CHECKS } from '../src/receiver/run-receiver-suite.ts';
 import { Skip } from '../src/runner/check.ts';
-import { receiverSuite, shell } from '../src/suites.ts';
+import { readObserver, receiverSuite, shell } from '../src/suites.ts';
 import { startConsumer } from './gallery/consumers.ts';
 import { buildChecksPage, CHECKS_PAGE } from './gallery/matrix.ts';
 import { type GalleryReceiver, SECRET, startGalleryReceiver } from './gallery/receiver.ts';
@@ -181,14 +184,39 @@ describe('npm run certify', () => {
 
   it('reports a command that never ends, or fails, as a fault of its option', async () => {
     const clock = new ManualClock();
-    const hanging = expect(shell('--send-command', 'exec sleep 600', clock)).rejects.toThrow(
+    // What the shell has started holds the pipe open, and ends with it.
+    const pipe = `${folder.path}.pipe`;
+    await shell('--send-command', `mkfifo ${pipe}`);
+    const command = `sleep 600 > ${pipe} & wait`;
+    const hanging = expect(shell('--send-command', command, clock)).rejects.toThrow(
       new Skip('--send-command has not ended within 60 s'),
     );
+    const held = await open(pipe);
     await clock.advance(60_000);
     await hanging;
+    expect(await held.readFile('utf8')).toBe('');
+    await held.close();
+    rmSync(pipe);
     await expect(shell('--pair-command', 'exit 3', clock)).rejects.toThrow(/^--pair-command: Command failed/);
     await expect(shell('--pair-command', 'exit 3', clock)).rejects.toThrow(Skip);
     expect(clock.pending).toBe(0);
+  });
+
+  it('reports a query that never ends, and ends it', async () => {
+    const clock = new ManualClock();
+    const database = await createTestDatabase();
+    const query = 'select pg_sleep(600)';
+    const options = { 'observe-sql': query, 'database-url': database.url };
+    const { observer, close } = readObserver(options, clock);
+    const hanging = expect(observer?.()).rejects.toThrow(/--observe-sql has not ended within 60 s$/);
+    const sql = postgres(database.url, { max: 1 });
+    const running = () => sql`select from pg_stat_activity where query = ${query} and state = 'active'`;
+    await expect.poll(running).toHaveLength(1);
+    await clock.advance(60_000);
+    await hanging;
+    await expect.poll(running).toHaveLength(0);
+    await Promise.all([sql.end(), close()]);
+    await database.drop();
   });
 
   it('waits 10 s for the consent of a receiver on another machine', async () => {
