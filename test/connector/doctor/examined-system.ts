@@ -12,7 +12,6 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, openPool } from '../../support/database.ts';
-import { findFreePort } from '../../support/find-free-port.ts';
 import { silentLogger } from '../../support/platform.ts';
 import { createShiftedClock } from '../../support/shifted-clock.ts';
 import { TEST_CERTIFICATE } from '../../support/tls-certificate.ts';
@@ -94,8 +93,8 @@ export class ExaminedSystem {
   readonly service: ScriptedService;
   readonly settings: DoctorSettings;
   readonly database: Database;
-  /** Nobody listens there. */
-  readonly closedPort: number;
+  /** Nobody listens there, and no other test can: it is a port of the system, and one that `fetch` allows. */
+  readonly closedPort = 2;
   front: Front = 'connector';
   #connector: RunningConnector | null = null;
   readonly #proxy: Server;
@@ -105,10 +104,8 @@ export class ExaminedSystem {
     service: ScriptedService;
     settings: DoctorSettings;
     proxy: Server;
-    closedPort: number;
     drop: () => Promise<void>;
   }) {
-    this.closedPort = made.closedPort;
     this.service = made.service;
     this.settings = made.settings;
     this.#proxy = made.proxy;
@@ -141,7 +138,7 @@ export class ExaminedSystem {
       reconcileIntervalMs: 45_000,
       inboxRetentionDays: 30,
     };
-    return new ExaminedSystem({ service, settings, proxy, closedPort: await findFreePort(), drop });
+    return new ExaminedSystem({ service, settings, proxy, drop });
   }
 
   get url(): string {
