@@ -105,7 +105,7 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
       try {
         await probe();
       } catch (error) {
-        if (!(error instanceof StoreRefusal) || error.status >= 500) throw error;
+        if (!(error instanceof StoreRefusal) || !refusesSettings(error)) throw error;
         const [setting, problem] = explain(error);
         throw new ConfigurationError([
           { setting, problem: `${problem} (${error.status} ${error.code || 'without a code'}).` },
@@ -142,6 +142,10 @@ const unlessAbsent = (code: string) => (error: unknown) => {
   if (error instanceof StoreRefusal && error.status === 404 && error.code === code) return null;
   throw error;
 };
+
+/** A server that fails, limits the rate or is replaced by a page for a while says nothing about the settings. */
+const refusesSettings = ({ status }: StoreRefusal): boolean =>
+  status >= 300 && status < 500 && status !== 429;
 
 /** Which setting a refusal of the first calls is about, and what is wrong with it. */
 function explain({ status, code }: StoreRefusal): readonly [setting: string, problem: string] {

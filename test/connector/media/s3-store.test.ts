@@ -110,10 +110,10 @@ it.each([
   }
 });
 
-it('a server that fails or is away refuses no setting', async () => {
-  const failing = await listen((_request, response) => response.writeHead(503).end());
+it.each([503, 429, 200])('a server that answers %i, or is away, refuses no setting', async (status) => {
+  const failing = await listen((_request, response) => response.writeHead(status).end());
   const store = createS3Store({ ...settings, endpoint: failing.url }, systemClock);
-  await expect(store.check()).rejects.toMatchObject({ name: 'StoreFailure', status: 503 });
+  await expect(store.check()).rejects.toMatchObject({ name: 'StoreFailure', status });
   await failing.drain(0);
   await expect(store.check()).rejects.toMatchObject({
     name: 'StoreFailure',
