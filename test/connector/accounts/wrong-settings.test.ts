@@ -241,6 +241,7 @@ describe('settings that replace others', () => {
         /SERVICE_BASE_URL or SERVICE_API_KEY is not used until .*answers with 503 down; retrying\. The stored value remains in use\./,
       );
       await waiting.poll();
+      expect((await waiting.ask('POST', '/v1/connections/c1/restart')).status).toBe(400);
       expect(keysSeen()).toEqual(new Set(['Bearer key-1', 'Bearer key-2']));
       const calls = world.service.requests.filter(({ headers }) => headers.authorization === 'Bearer key-2');
       expect(new Set(calls.map(({ path }) => path))).toEqual(new Set(['/connections']));

@@ -351,6 +351,13 @@ describe('an account', () => {
     expect(await system.ask('polls')).toMatch(/^ok/);
   });
 
+  it('is reported if it was never polled, but not while its first poll lasts', async () => {
+    await system.database.query('update connector.poll_states set last_good_at = null');
+    expect(await system.ask('polls')).toMatch(/^ok/);
+    await system.database.query('update connector.poll_states set last_started_at = null');
+    expect(await system.ask('polls')).toMatch(/^problem: The account has never been polled\./);
+  });
+
   it('is reported if its next poll is late by more than the time between polls', async () => {
     await system.poll();
     await system.database.query('update connector.poll_states set due_at = last_started_at + 45000');
