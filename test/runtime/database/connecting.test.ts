@@ -187,6 +187,17 @@ describe('connecting', () => {
     await proxy.close();
   });
 
+  it('serves the first caller after the server is back, although none has connected before', async () => {
+    const proxy = await startFaultProxyFor(test.url, 5432);
+    await proxy.refuse();
+    const database = openPool(proxy.route(test.url));
+    await expect(database.query('select 1')).rejects.toBeInstanceOf(DatabaseUnavailable);
+    await proxy.accept();
+    expect(await database.query('select 1 as one', [], { deadlineMs: 2_000 })).toEqual([{ one: 1 }]);
+    await database.close();
+    await proxy.close();
+  });
+
   it('ignores the environment variables of libpq', async () => {
     expect(inject('databaseUrl')).toContain('@');
     const before = process.env['PGDATABASE'];
