@@ -62,11 +62,11 @@ export async function makePartitions(
   now: number,
   { days, ahead }: { readonly days: number; readonly ahead: number },
 ): Promise<number> {
+  const present = await listPartitions(database, table);
   const length = days * DAY_MS;
   let made = 0;
   for (let from = Math.floor(now / length) * length; from <= now + ahead * DAY_MS; from += length) {
-    const period = { from, to: from + length };
-    for (const gap of gapsOf(await listPartitions(database, table), period)) {
+    for (const gap of gapsOf(present, { from, to: from + length })) {
       const isNew = await database.transaction((tx) => makePartition(tx, table, gap), {
         deadlineMs: MOVE_DEADLINE_MS,
       });
@@ -77,21 +77,23 @@ export async function makePartitions(
 }
 
 /** What no partition contains of a period: partitions that were created for another retention have other lengths. */
-function gapsOf(partitions: readonly TimePartition[], { from, to }: Period): Period[] {
-  const taken = partitions.filter((partition) => partition.from < to && partition.to > from);
-  const starts = [from, ...taken.map((partition) => partition.to)];
-  const ends = [...taken.map((partition) => partition.from), to];
-  return starts.flatMap((start, index) => {
-    const end = ends[index] ?? to;
-    return start < end ? [{ from: start, to: end }] : [];
+function gapsOf(partitions: readonly TimePartition[], period: Period): Period[] {
+  const taken = partitions.filter((partition) => overlap(partition, period));
+  const starts = [period.from, ...taken.map(({ to }) => to)];
+  const ends = [...taken.map(({ from }) => from), period.to];
+  return starts.flatMap((from, index) => {
+    const to = ends[index] ?? period.to;
+    return from < to ? [{ from, to }] : [];
   });
 }
 
-async function makePartition(tx: Queryable, table: PartitionedTable, { from, to }: Period): Promise<boolean> {
+const overlap = (a: Period, b: Period): boolean => a.from < b.to && b.from < a.to;
+
+async function makePartition(tx: Queryable, table: PartitionedTable, period: Period): Promise<boolean> {
+  const { from, to } = period;
   const name = `${table}_${new Date(from).toISOString().slice(0, 10).replaceAll('-', '')}`;
   await tx.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
-  if ((await listPartitions(tx, table)).some((partition) => partition.from < to && partition.to > from))
-    return false;
+  if ((await listPartitions(tx, table)).some((partition) => overlap(partition, period))) return false;
   await tx.query(LOCK_WAIT);
   await tx.query(`CREATE TABLE connector.${name} (LIKE connector.${table} INCLUDING DEFAULTS)`);
   // From here on, nothing can be written to the default partition, so it no longer has a row of this time.

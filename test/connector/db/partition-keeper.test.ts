@@ -31,6 +31,13 @@ const days = async (): Promise<string[]> =>
     )
   ).map(({ name }) => name);
 
+const receive = () =>
+  database.query(
+    `insert into connector.inbox (received_at, subscription_id, account_id, signed_at, body, outcome, change_mask)
+     values ($1, '', '', $1, '', 'stored', 0)`,
+    [clock.now()],
+  );
+
 describe('the maintenance of the inbox', () => {
   it('creates the partitions of today and of the next week', async () => {
     await keeper.keep();
@@ -69,11 +76,7 @@ describe('the maintenance of the inbox', () => {
 
   it('drops nothing that the newest rows show to be recent, if its clock is a month ahead', async () => {
     await keeper.keep();
-    await database.query(
-      `insert into connector.inbox (received_at, subscription_id, account_id, signed_at, body, outcome, change_mask)
-       values ($1, '', '', $1, '', 'stored', 0)`,
-      [clock.now()],
-    );
+    await receive();
     clock.jump(31 * 24 * HOUR);
     await keeper.keep();
     expect(await days()).toContain('inbox_20260115');
@@ -82,11 +85,7 @@ describe('the maintenance of the inbox', () => {
 
   it('drops old rows of an account without new ones if a poll shows the time', async () => {
     await keeper.keep();
-    await database.query(
-      `insert into connector.inbox (received_at, subscription_id, account_id, signed_at, body, outcome, change_mask)
-       values ($1, '', '', $1, '', 'stored', 0)`,
-      [clock.now()],
-    );
+    await receive();
     clock.jump(31 * 24 * HOUR);
     await database.query(
       `insert into connector.poll_states (account_id, last_good_reference) values ('default', $1)`,
