@@ -45,8 +45,8 @@ export const PROJECTS = {
   /** Starts other processes: commands, Postgres, Redis, proxies, foreign clients. */
   process: [
     'test/index.test.ts',
-    'packages/console/test/{access,built-page,calls-and-journey,command,connections,deliveries,dock,door,host}.test.ts',
-    'packages/console/test/{hostile-texts,inbox,journeys,layout,overview,own-name,phone,production,server-gone,sync}.test.ts',
+    'packages/console/test/{accessible,built-page,command,door,host,hostile-texts,journeys,layout}.test.ts',
+    'packages/console/test/{own-name,production,server-gone}.test.ts',
     'test/cli/{connector,doctor,platform,programs,quick-imports,scenario,start,supervisor}.test.ts',
     'test/package/dependencies.test.ts',
     'packages/conformance/test/command.test.ts',

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import type { Locator, Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
+import { readScenario } from '../../../src/scenario/scenario.ts';
 import { moveTo, openPage, watchPage } from '../../../test/support/chromium.ts';
 import { KEYBOARD, tabTo } from '../../../test/support/keyboard.ts';
 import { loopOfFile } from '../../../test/support/loop-of-file.ts';
@@ -213,6 +215,20 @@ describe('in the sandbox, by keyboard alone', () => {
 });
 
 describe('in the sandbox', () => {
+  it('the run is saved as a scenario', async () => {
+    const id = await test.client.write(await test.client.qrConnection(), 'To be repeated');
+    const { page, complaints } = await open('/deliveries');
+    await page.keyboard.press('t');
+    const saving = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Save a scenario' }).click();
+    const saved = await saving;
+    expect(saved.suggestedFilename()).toBe('scenario.jsonl');
+    const { causes, names } = readScenario(readFileSync(await saved.path(), 'utf8'));
+    expect(causes.at(-1)?.body).toMatchObject({ text: 'To be repeated' });
+    expect(JSON.stringify([causes, names])).not.toContain(id);
+    expect(complaints).toEqual([]);
+  });
+
   it('every tab is live over one stream, and continues when the first is closed', async () => {
     const first = await open('/deliveries');
     const others: Page[] = [];

@@ -28,6 +28,14 @@ import {
 } from './open-page.tsx';
 
 const SYNC = { ...EMPTY['GET /connector/v1/sync'], accounts: [ACCOUNT_SYNC] };
+const OF_DESK = {
+  connectionId: 'c1',
+  coveredUntil: at(),
+  oldestOpenStatus: null,
+  repaired: { messages: 1, statuses: 0 },
+  webhookHealth: 'lossy' as const,
+  lastWebhookAt: null,
+};
 const button = (name: string | RegExp) => screen.findByRole('button', { name });
 const rows = (name: string) => within(screen.getByRole('list', { name })).getAllByRole('listitem');
 const consumers = (changed: object = {}) => pageOf('consumers', [{ ...CONSUMER, ...changed }]);
@@ -376,16 +384,7 @@ describe('an account', () => {
           oldestOpenStatus: { messageId: 'm9', connectionId: 'c1', createdAt: at() },
           undecidedRepairs: 3,
           openGaps: 1,
-          connections: [
-            {
-              connectionId: 'c1',
-              coveredUntil: at(),
-              oldestOpenStatus: null,
-              repaired: { messages: 1, statuses: 0 },
-              webhookHealth: 'lossy',
-              lastWebhookAt: null,
-            },
-          ],
+          connections: [OF_DESK],
         }),
         'POST /connector/v1/sync': new Refusal(502, {
           error: 'service_unreachable',
@@ -466,12 +465,17 @@ describe('beside a connector in production', () => {
     await openPage('/sync', {
       mode: PRODUCTION,
       answers: {
-        'GET /connector/v1/sync': SYNC,
+        'GET /connector/v1/sync': {
+          ...SYNC,
+          accounts: [{ ...ACCOUNT_SYNC, connections: [OF_DESK] }],
+        },
         'GET /connector/v1/dead-letters': pageOf('deadLetters', [letter('a', 1)]),
         'GET /connector/v1/consumers': consumers(),
       },
     });
     await screen.findByText('RangeError: no room for a');
+    // Its screen of connections is that of a sandbox.
+    expect(within(rows('Connections')[0] as HTMLElement).queryByRole('link')).toBeNull();
     for (const name of ['Poll now', 'Pause', 'Replay it'])
       expect([name, (await button(name)).hasAttribute('disabled')]).toEqual([name, true]);
     for (const each of screen.getAllByRole('button', { name: 'Replay' }))
