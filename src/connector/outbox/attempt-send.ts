@@ -30,8 +30,6 @@ interface Outcome {
   readonly message?: MessageFacts | undefined;
   /** The service did not answer: a retry may start as soon as it does. */
   readonly awaitsService?: boolean;
-  /** Start of the wait before a retry, epoch ms. Default: now. */
-  readonly since?: number;
 }
 
 /** A held send waits at least this long, so that a refused credential is not tried in a tight loop. */
@@ -77,7 +75,7 @@ export function giveUpSend(
 
 function toUpdate(
   send: QueuedSend,
-  { step, errorCode, message, awaitsService = false, since }: Outcome,
+  { step, errorCode, message, awaitsService = false }: Outcome,
   now: number,
 ): SendUpdate {
   const base = {
@@ -102,8 +100,7 @@ function toUpdate(
       return {
         ...base,
         state: 'queued',
-        // The process that began the attempt may have a clock that is ahead.
-        nextAttemptAt: Math.max(now, Math.min(since ?? now, now) + step.waitMs),
+        nextAttemptAt: now + step.waitMs,
         awaitsService,
         inDoubt: step.inDoubt,
       };
@@ -180,7 +177,7 @@ async function attempt(
   });
 }
 
-/** Records an attempt whose process died, so its answer is lost. The wait counts from the start of the attempt. */
+/** Records an attempt whose process died, so its answer is lost. */
 export async function recordAbandoned(
   context: QueueContext,
   lease: Lease,
@@ -192,7 +189,6 @@ export async function recordAbandoned(
     step,
     errorCode: 'abandoned',
     awaitsService: true,
-    since: send.lastAttemptAt ?? context.clock.now(),
   });
 }
 
