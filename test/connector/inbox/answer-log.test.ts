@@ -36,6 +36,7 @@ it('names the answer to each request, the newest first, and what an accepted one
     },
   });
   await deliver(server, body);
+  await deliver(server, body.replace('message.received', 'message.read'));
   await deliver(server, body, { secret: 'whsec_of_somebody_else' });
   await stop();
   await answers.close();
@@ -48,9 +49,10 @@ it('names the answer to each request, the newest first, and what an accepted one
       connectionId: null,
       messageId: null,
     },
+    { status: 200, reason: null, says: null, event: 'message.read', connectionId, messageId },
     { status: 200, reason: null, says: null, event: 'message.received', connectionId, messageId },
   ]);
-  expect(await read({ result: 'accepted' })).toMatchObject([{ status: 200 }]);
+  expect(await read({ result: 'accepted' })).toMatchObject([{ status: 200 }, { status: 200 }]);
   expect(await read({ result: 'refused', limit: 1 })).toMatchObject([{ status: 401 }]);
 });
 
@@ -59,6 +61,13 @@ it('says that a sender who hung up got no answer', async () => {
   answers.note({ subscriptionId: 'default', refusal: 'aborted', ms: 3 });
   await answers.close();
   expect(await read()).toMatchObject([{ status: null, reason: 'aborted', ms: 3 }]);
+});
+
+it('does without what the database does not take', async () => {
+  const query = () => Promise.reject(new Error('the database is away'));
+  const answers = createAnswerLog({ database: { query }, clock, logger: silentLogger });
+  answers.note(note(null));
+  await expect(answers.close()).resolves.toBeUndefined();
 });
 
 it('keeps a sample under load, and leaves accepted ones in place in a flood of refused ones', async () => {
