@@ -95,6 +95,8 @@ describe('a consumer that is unavailable', () => {
     expect((await metrics.render()).text).toMatch(
       /connector_consumer_calls_total\{consumer="handler",result="unavailable"\} [1-9]/,
     );
+    // Ten changes waited for three seconds, and one for one.
+    expect(await metrics.read('connector_consumer_latency_seconds_sum')).toMatchObject([{ value: 31 }]);
   });
 
   it('makes one call while it is tried, and works at full concurrency after it', async () => {
@@ -143,7 +145,7 @@ describe('a consumer that is unavailable', () => {
   it('costs no attempt either if its calls exceed their deadline', async () => {
     await bench.tell(newId(), 'a');
     let isSlow = true;
-    const { consumer, calls } = await openScripted(
+    const { consumer, calls, metrics } = await openScripted(
       () => (isSlow ? new Promise(() => undefined) : { kind: 'taken' }),
       { whenLate: 'unavailable' },
     );
@@ -155,6 +157,7 @@ describe('a consumer that is unavailable', () => {
     await consumer.settle();
     expect(calls.map(({ attempt }) => attempt)).toEqual([1, 1]);
     expect(await traces()).toEqual([0, 0, 0]);
+    expect(await metrics.read('connector_consumer_seconds_sum')).toMatchObject([{ value: 30 }]);
   });
 
   it('costs a change that was in progress when a process died no attempt', async () => {

@@ -55,6 +55,9 @@ describe('a receiver whose database fails', () => {
     proxy.cut();
     const refused = await deliver(fixture.server, event(newId(), newId()));
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect((await fixture.metrics.render()).text).toContain(
+      'connector_webhook_commit_failures_total{kind="given_up"} 1',
+    );
     await proxy.accept();
     expect((await deliver(fixture.server, event(newId(), newId()))).status).toBe(200);
     expect(await readMessages(direct)).toHaveLength(1);

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ReceiverLimits } from '../../../src/connector/inbox/receiver.ts';
+import { createReceiverMetrics } from '../../../src/connector/inbox/receiver-metrics.ts';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { proves } from '../../support/proves.ts';
 import { watchPieces } from '../../support/watch-pieces.ts';
@@ -514,23 +516,35 @@ describe('a sender that disconnects', () => {
 
 describe('the metrics of the receiver', () => {
   it('count outcomes, refusals by reason, batches, and the age of signatures', async () => {
-    await send(receivedBody());
-    await send('{"event":"x"}');
-    await send('nonsense');
+    const ofStatus = (status: string): string =>
+      JSON.stringify({ event: 'message.status', connection_id: 'c1', message: { id: 'm1', status } });
+    for (const body of [receivedBody(), '{"event":"x"}', ofStatus('read'), ofStatus('failed'), 'nonsense'])
+      await send(body);
     await send(receivedBody(), { secret: 'wrong' });
     const { text } = await fixture.metrics.render();
     for (const line of [
-      'connector_webhook_deliveries_total{outcome="merged"} 1',
+      'connector_webhook_deliveries_total{outcome="merged"} 2',
       'connector_webhook_deliveries_total{outcome="unknown_event"} 1',
       'connector_webhook_refused_total{reason="not_an_event"} 1',
       'connector_webhook_refused_total{reason="wrong_signature"} 1',
-      'connector_webhook_batch_size_count 2',
-      'connector_webhook_commit_seconds_count 2',
-      'connector_webhook_clock_skew_seconds_count 3',
+      'connector_webhook_status_conflicts_total 1',
+      'connector_webhook_batch_size_count 4',
+      'connector_webhook_commit_seconds_count 4',
+      'connector_webhook_answer_seconds_count 4',
+      'connector_webhook_clock_skew_seconds_count 5',
       'connector_webhook_waiting 0',
     ]) {
       expect(text).toContain(line);
     }
+  });
+
+  it('are in seconds', async () => {
+    const metrics = createMetrics();
+    const { signedAgo, answeredIn } = createReceiverMetrics(metrics, () => 0);
+    signedAgo(-2_000);
+    answeredIn(250);
+    expect(await metrics.read('connector_webhook_clock_skew_seconds_sum')).toMatchObject([{ value: -2 }]);
+    expect(await metrics.read('connector_webhook_answer_seconds_sum')).toMatchObject([{ value: 0.25 }]);
   });
 });
 

@@ -90,6 +90,9 @@ describe('the access token of a grant', () => {
       grants.world.clock.jump(6 * MINUTE);
       expect(await poll(id)).toBeNull();
     }
+    const text = String((await ask('GET', '/metrics')).body['text']);
+    for (const outcome of ['refreshed', 'failed'])
+      expect(text).toMatch(new RegExp(`connector_oauth_refreshes_total\\{outcome="${outcome}"\\} [1-9]`));
   });
 
   it('is requested again after a wait that doubles with each failure', async () => {

@@ -44,6 +44,7 @@ describe('a grant that has ended', () => {
     expect(grants.auth.requests).toHaveLength(asked);
     const metrics = String((await ask('GET', '/metrics')).body['text']);
     expect(metrics).toContain('connector_oauth_grants{state="reauth_required"} 1');
+    expect(metrics).toMatch(/connector_oauth_refreshes_total\{outcome="ended"\} [1-9]/);
 
     grants.world.service.addMessage('waiting-1', grants.world.clock.now(), { id: 'missed-1' });
     grants.world.service.fault = ({ method, path }) =>

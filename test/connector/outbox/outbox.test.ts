@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createQueueFloors, readDueQueues, readLateSends } from '../../../src/connector/outbox/due-queues.ts';
 import type { Outbox } from '../../../src/connector/outbox/outbox.ts';
+import { createOutboxMetrics } from '../../../src/connector/outbox/queue-context.ts';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { oldestWaitMs } from '../../../src/connector/state/figures.ts';
 import { ERROR_CODES, ERRORS } from '../../../src/contract/service/errors.ts';
 import { decideSend } from '../../../src/patterns/send-policy.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { proves } from '../../support/proves.ts';
 import { ACCOUNT, newId } from '../support/event-fixtures.ts';
@@ -328,6 +330,28 @@ describe('every error code', () => {
       expect(await bench.read(id)).toMatchObject({ state: expected, lastError: code, attempts: 1 });
     },
   );
+});
+
+it('the metrics count attempts by outcome, and sends by how they end, and measure attempts in seconds', async () => {
+  const metrics = createMetrics();
+  const outbox = bench.process({ metrics: createOutboxMetrics(metrics) });
+  await outbox.start();
+  await bench.queueText(await bench.addConnection(), 'slow');
+  bench.answer = async () => {
+    await bench.clock.skip(3_000);
+    return lose();
+  };
+  await outbox.settle();
+  bench.answer = () => sentAs('m1');
+  await bench.sendAll(outbox, 2);
+  const counted = async (name: string) =>
+    (await metrics.read(name)).flatMap(({ labels, value }) => (value === 0 ? [] : { ...labels, value }));
+  expect(await counted('connector_send_attempts_total')).toEqual([
+    { outcome: 'accepted', value: 1 },
+    { outcome: 'lost', value: 1 },
+  ]);
+  expect(await counted('connector_sends_finished_total')).toEqual([{ state: 'sent', value: 1 }]);
+  expect(await counted('connector_send_seconds_sum')).toEqual([{ value: 3 }]);
 });
 
 describe('a lost answer', () => {

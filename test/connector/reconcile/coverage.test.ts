@@ -130,6 +130,17 @@ describe('a poll', () => {
     );
   });
 
+  it('shows how far the watermark is behind, in seconds, until all pages are read', async () => {
+    const lag = () => bench.metrics.read('connector_coverage_lag_seconds');
+    addMany(1, start, MINUTE);
+    await bench.poll();
+    addMany(150, start + 10 * MINUTE, MINUTE);
+    await bench.poll({ budget: { coverage: 1, visibility: 20, sweep: 40 } });
+    expect(await lag()).toMatchObject([{ value: 159 * 60 }]);
+    await bench.poll();
+    expect(await lag()).toMatchObject([{ value: 0 }]);
+  });
+
   it('reads no further than necessary', async () => {
     addMany(1_000, start, MINUTE);
     await bench.poll();

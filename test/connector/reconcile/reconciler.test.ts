@@ -59,7 +59,7 @@ describe('the polling period', () => {
     await late.close();
   });
 
-  it('shows how long it waits after a failure, and when it last succeeded, both in seconds', async () => {
+  it('shows how long it takes, how long it waits after a failure, and when it last succeeded, in seconds', async () => {
     const shown = async (name: string) => (await bench.metrics.read(name)).map(({ value }) => value);
     bench.service.fault = () => 'reset';
     await bench.poll();
@@ -69,6 +69,9 @@ describe('the polling period', () => {
     await bench.poll();
     expect(await shown('connector_poll_back_off_seconds')).toEqual([0]);
     expect(await shown('connector_poll_last_good_timestamp_seconds')).toEqual([bench.clock.now() / 1_000]);
+    bench.service.onRequest = () => void bench.clock.skip(500);
+    await bench.poll();
+    expect(await shown('connector_poll_seconds_sum')).toEqual([1, 0]);
   });
 
   it('continues after a restart when it is due, and asks for no sweep of what was swept', async () => {

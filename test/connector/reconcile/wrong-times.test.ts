@@ -235,6 +235,9 @@ describe('an account without new messages', () => {
       await bench.poll();
     }
     expect(bench.service.countRequests('/messages')).toBe(10);
+    expect(await bench.metrics.read('connector_service_ahead_seconds')).toMatchObject([
+      { value: (YEAR_2099 - bench.clock.now()) / SECOND },
+    ]);
   });
 });
 
@@ -255,7 +258,9 @@ describe('a service that permanently refuses its own cursors', () => {
     expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 60 * SECOND });
     expect(bench.service.countRequests('/messages')).toBeLessThanOrEqual(10);
     await expectTruth();
-    expect((await bench.metrics.render()).text).toMatch(/connector_poll_lost_cursors_total [1-9]/);
+    const { text } = await bench.metrics.render();
+    expect(text).toMatch(/connector_poll_lost_cursors_total [1-9]/);
+    expect(text).toContain('connector_poll_stalls_total 2');
   });
 
   it('still has its newest page stored, and is read completely once it accepts them again', async () => {
