@@ -132,30 +132,6 @@ describe('pairing by code', () => {
       await life.service.platform.time.run();
     });
 
-    test('is checked in this order: shape, connection, provider, state, rate, network', async () => {
-      const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
-      const offNetwork = '447700900197';
-      await life.service.platform.contacts.put(offNetwork, { onNetwork: false });
-      await life.service.platform.licenses.set(connectionId, { status: 'expired' });
-      const cloud = await life.service.platform.connections.createPaired(workspaceId, {
-        provider: 'cloud_api',
-        phoneNumber: '447700900104',
-      });
-      const ask = async (id: string, phoneNumber: string) => {
-        const { body } = await life.on(key, 'POST', id, '/pairing-code', { phoneNumber });
-        return (body as { error?: string }).error;
-      };
-      expect(await ask('unknown', '+49')).toBe('invalid_phone_number');
-      expect(await ask('unknown', offNetwork)).toBe('not_found');
-      expect(await ask(cloud.id, offNetwork)).toBe('not_supported_for_provider');
-      expect(await ask(connectionId, offNetwork)).toBe('already_connected');
-      await life.on(key, 'POST', connectionId, '/logout');
-      for (let count = 0; count < 5; count += 1) await ask(connectionId, offNetwork);
-      expect(await ask(connectionId, offNetwork)).toBe('rate_limited');
-      await life.pair(key, connectionId);
-      expect(await ask(connectionId, offNetwork)).toBe('already_connected');
-    });
-
     test('a number without an account is declined; the QR code remains available, and the request counts', async () => {
       proves('connections.pairing-code.declined', 'errors.pairing_code_unavailable');
       const { key, id } = await life.begin();

@@ -149,16 +149,6 @@ describe('the send limits of a connection', () => {
     expect((await busy.send()).status).toBe(200);
   });
 
-  it('the rate is checked after license and state', async () => {
-    const { connectionId, sent, send } = await newNumber();
-    await sent(30);
-    expect((await send()).body).toEqual({ error: 'warmup_limited' });
-    await service.platform.outages.begin(connectionId, { cause: 'session_lost' });
-    expect((await send()).body).toEqual({ error: 'send_failed' });
-    await service.platform.licenses.set(connectionId, { status: 'expired' });
-    expect((await send()).body).toEqual({ error: 'license_inactive' });
-  });
-
   it.each([
     [0, 30],
     [DAY - 1, 30],

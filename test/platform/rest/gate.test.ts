@@ -26,19 +26,6 @@ describe('gate', () => {
 
   const raw = async (request: string): Promise<string> => (await exchangeRaw(service.port, request)).received;
 
-  test.each([
-    ['an unknown key', 'msk_0000000000000000000000000000000000000000000'],
-    ['a key with a space in it', 'msk_a b'],
-    ['an empty token', ''],
-  ])('refuses %s', async (_what, key) => {
-    proves('auth.key.unknown', 'errors.invalid_key');
-    await refused(
-      service.call('GET', '/connections', { headers: { authorization: `Bearer ${key}` } }),
-      401,
-      'invalid_key',
-    );
-  });
-
   test('refuses another scheme, and accepts the scheme in any case', async () => {
     const { key } = seeded;
     const as = (authorization: string) => service.call('GET', '/connections', { headers: { authorization } });
@@ -117,31 +104,6 @@ describe('gate', () => {
     await refused(service.call('GET', '/connections', { key, headers }), 403, 'ip_not_allowed');
   });
 
-  test('checks in the fixed order: credential, address, scope, shape, connection', async () => {
-    const body = { connectionId: 'unknown', to: '4915100000000', text: 'hello' };
-    const send = (key: string | undefined, sent: unknown) =>
-      service.call('POST', '/messages', { ...(key === undefined ? {} : { key }), body: sent });
-    const ipAllowlist = ['203.0.113.7'];
-    await refused(send(undefined, '{not json'), 401, 'invalid_key');
-    await refused(send(await keyWith({ ipAllowlist, scopes: [] }), '{not json'), 403, 'ip_not_allowed');
-    await refused(send(await keyWith({ scopes: [] }), '{not json'), 403, 'insufficient_scope');
-    await refused(send(seeded.key, { ...body, to: '+49' }), 400, 'invalid_request');
-    await refused(send(seeded.key, body), 404, 'not_found');
-  });
-
-  test.each([
-    ['GET', '/nothing'],
-    ['GET', '/'],
-    ['GET', '/Connections'],
-    ['GET', '/connections/'],
-    ['GET', '//connections'],
-    ['POST', '/messages/%E0%A4%A'],
-  ])('%s %s is not found, with or without a credential', async (method, path) => {
-    proves('errors.generic', 'choice.unknown-route');
-    await refused(service.call(method, path), 404, 'not_found');
-    await refused(service.call(method, path, { key: seeded.key }), 404, 'not_found');
-  });
-
   test('a refusal is JSON with its code, and beside invalid_request the field and a hint, and nothing else', async () => {
     proves('errors.body.code', 'errors.body.field', 'errors.body.hint', 'errors.body.no-more');
     proves('endpoints.json');
@@ -166,33 +128,6 @@ describe('gate', () => {
   test('answers { error } outside the API too', async () => {
     const answer = await fetch(`${service.origin}/somewhere`);
     expect([answer.status, await answer.json()]).toEqual([404, { error: 'not_found' }]);
-  });
-
-  test.each([
-    ['DELETE', '/connections', 'GET, POST'],
-    ['PATCH', '/messages', 'GET, POST'],
-    ['POST', '/webhook', 'GET, PUT'],
-    ['GET', '/webhook/rotate', 'POST'],
-  ])('%s %s is refused, and Allow lists the accepted methods', async (method, path, allow) => {
-    proves('choice.wrong-method');
-    const answer = await refused(service.call(method, path, { key: seeded.key }), 405, 'method_not_allowed');
-    expect(answer.headers.get('allow')).toBe(allow);
-  });
-
-  test.each([
-    ['no JSON', '{"connectionId": '],
-    ['an array', '[]'],
-    ['a string', '"hello"'],
-    ['null', 'null'],
-    ['nothing', ''],
-  ])('refuses a body that is %s and names it', async (_what, body) => {
-    proves('errors.invalid_request', 'errors.body.field', 'choice.body.no-json');
-    const answer = await refused(
-      service.call('POST', '/messages', { key: seeded.key, body }),
-      400,
-      'invalid_request',
-    );
-    expect(answer.body).toMatchObject({ field: 'body' });
   });
 
   test('accepts JSON with any content type', async () => {

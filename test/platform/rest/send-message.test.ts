@@ -184,16 +184,6 @@ describe('POST /messages', () => {
     expect([never.status, never.body]).toEqual([402, { error: code }]);
   });
 
-  test('the license is checked before the recipient', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const to = newPhone();
-    await service.platform.contacts.put(to, { onNetwork: false });
-    await service.platform.licenses.set(connectionId, { status: 'expired' });
-    expect((await send(key, { connectionId, to, text: 'hello' })).body).toEqual({
-      error: 'license_inactive',
-    });
-  });
-
   test('a trial ends after seven days', async () => {
     proves('service.standalone.trial', 'service.standalone.paid-after', 'service.standalone.bundled');
     proves('limits.trial');

@@ -84,6 +84,7 @@ describe('PUT /webhook', () => {
   });
 
   it('refuses a name that resolves to a private address, also among others', async () => {
+    proves('choice.webhook.unresolved');
     for (const { what, addresses: found } of vectors.refused_when_it_leads_to) {
       leadsTo(...found);
       const { status, body } = await put('https://crm.example.com:{port}/');
