@@ -227,11 +227,18 @@ CREATE TABLE "connector"."changes" (
 	CONSTRAINT "changes_pkey" PRIMARY KEY("batch","position","at")
 ) PARTITION BY RANGE ("at");
 --> statement-breakpoint
+CREATE TABLE "connector"."expired_messages" (
+	"id" text NOT NULL,
+	"connection_id" text NOT NULL,
+	CONSTRAINT "expired_messages_pkey" PRIMARY KEY("id","connection_id")
+);
+--> statement-breakpoint
 CREATE TABLE "connector"."feed" (
 	"only" boolean PRIMARY KEY DEFAULT true NOT NULL,
 	"id" text DEFAULT left(md5(random()::text), 12) NOT NULL,
 	"base_seq" bigint NOT NULL,
 	"deleted_seq" bigint DEFAULT 0 NOT NULL,
+	"messages_from" bigint DEFAULT 0 NOT NULL,
 	"cluster" text
 );
 --> statement-breakpoint
@@ -262,14 +269,15 @@ CREATE TABLE "connector"."messages" (
 	"created_at" bigint NOT NULL,
 	"first_seen_by" text NOT NULL,
 	"first_seen_at" bigint NOT NULL,
+	"filed_at" bigint DEFAULT 0 NOT NULL,
 	"polled" boolean NOT NULL,
 	"previous_status" "connector"."message_status",
 	"change_mask" smallint NOT NULL,
 	"webhook_seen" smallint NOT NULL,
 	"status_conflict" boolean NOT NULL,
 	"webhook_at" bigint,
-	CONSTRAINT "messages_pkey" PRIMARY KEY("id","connection_id")
-);
+	CONSTRAINT "messages_pkey" PRIMARY KEY("id","connection_id","filed_at")
+) PARTITION BY LIST ("filed_at");
 --> statement-breakpoint
 CREATE TABLE "connector"."outbound" (
 	"id" text PRIMARY KEY NOT NULL,
@@ -441,9 +449,15 @@ CREATE INDEX "outbound_newest_of_connection" ON "connector"."outbound" USING btr
 CREATE INDEX "outbound_newest_of_account" ON "connector"."outbound" USING btree ("account_id","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
 CREATE INDEX "outbound_newest_of_state" ON "connector"."outbound" USING btree ("state","created_at" DESC NULLS FIRST,"id" DESC NULLS FIRST);--> statement-breakpoint
 CREATE INDEX "repairs_due" ON "connector"."repairs" USING btree ("account_id","observed_at");--> statement-breakpoint
--- What follows is written by hand, because drizzle cannot express it, and so is that "changes" is partitioned.
+-- What follows is written by hand, because drizzle cannot express it, and so is that "changes" and "messages" are
+-- partitioned.
 
 CREATE TABLE "connector"."changes_default" PARTITION OF "connector"."changes" DEFAULT;
+
+-- Room on each page for the status updates of a message to stay on it. The default partition is for rows that are
+-- restored after their period was dropped.
+CREATE TABLE "connector"."messages_0" PARTITION OF "connector"."messages" FOR VALUES IN (0) WITH (fillfactor = 80);
+CREATE TABLE "connector"."messages_default" PARTITION OF "connector"."messages" DEFAULT;
 
 -- The raw log of verified deliveries: append-only, no unique key, one partition for each UTC day.
 -- Days are made ahead by the connector; what falls outside of them goes to the default partition.
@@ -469,9 +483,6 @@ CREATE TABLE "connector"."inbox_default" PARTITION OF "connector"."inbox" DEFAUL
 -- index of the log.
 CREATE INDEX "inbox_message" ON "connector"."inbox" ("message_id", "change_batch", "received_at")
   WHERE "message_id" IS NOT NULL;
-
--- Room on each page for the status updates of a message to stay on it.
-ALTER TABLE "connector"."messages" SET (fillfactor = 80);
 
 INSERT INTO "connector"."feed" ("only", "base_seq") VALUES (true, 0);
 

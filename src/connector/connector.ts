@@ -273,7 +273,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const { messageRetentionDays: messageDays = Infinity } = options;
   const inboxDays = Math.min(options.inboxRetentionDays, messageDays);
   const changeDays = Math.min(options.changeRetentionDays ?? Infinity, messageDays);
-  const keeper = createPartitionKeeper({ ...base, inboxDays, changeDays });
+  const keeper = createPartitionKeeper({ ...base, inboxDays, changeDays, messageDays });
   const finishing = finishCreations({ ...working, clientOf, closing: closing.signal });
 
   /** Polls the account, or every account that may list a connection which no account has claimed. */

@@ -9,7 +9,7 @@ import { deleteErasedDeliveries } from './db/erase-messages.ts';
 import { expireMessages } from './db/expire-messages.ts';
 import type { Lease } from './db/lease.ts';
 import { readPresent } from './db/present-time.ts';
-import { daysOfChanges } from './db/time-partitions.ts';
+import { daysOfChanges, daysOfPeriod } from './db/time-partitions.ts';
 import { deleteOldSends } from './outbox/delete-old-sends.ts';
 import type { Presence } from './work/presence.ts';
 
@@ -43,7 +43,6 @@ export function startRetention(options: Base & RetentionDays & { readonly presen
   const messagesMs = messageDays * DAY_MS;
   const keptDays = Math.min(messageDays, changeDays);
   const changesMs = keptDays * DAY_MS;
-  const patienceMs = daysOfChanges(keptDays) * DAY_MS;
 
   async function deleteAll(_lease: Lease, stopping: AbortSignal): Promise<void> {
     const present = await readPresent(database, clock.now());
@@ -51,7 +50,7 @@ export function startRetention(options: Base & RetentionDays & { readonly presen
       if (stopping.aborted) return;
       await deleteOld(database, present, messagesMs).catch(noteFailure);
     }
-    for (const deleteOld of [deleteChanges, emptyMessages]) {
+    for (const deleteOld of [deleteChanges, deleteMessages]) {
       if (stopping.aborted) return;
       await deleteOld(present, stopping).catch(noteFailure);
     }
@@ -61,15 +60,19 @@ export function startRetention(options: Base & RetentionDays & { readonly presen
     if (!Number.isFinite(changesMs)) return;
     const before = present - changesMs;
     const needed = await readFirstNeeded(database);
+    const patienceMs = daysOfChanges(keptDays) * DAY_MS;
     const count = await deleteOldChanges(database, { before, needed, patienceMs, stopping });
     if (count > 0) logger.info({ count }, 'old changes were deleted from the feed');
   }
 
-  async function emptyMessages(present: number, stopping: AbortSignal): Promise<void> {
+  async function deleteMessages(present: number, stopping: AbortSignal): Promise<void> {
     if (!Number.isFinite(messagesMs)) return;
     const before = present - messagesMs;
-    const count = await expireMessages(database, { before, stopping });
-    if (count > 0) logger.info({ count }, 'texts and files of old messages were deleted');
+    // A period may begin an hour late.
+    const patienceMs = daysOfPeriod(messageDays) * DAY_MS + EVERY_MS;
+    const { periods, emptied } = await expireMessages(database, { before, patienceMs, stopping });
+    if (periods > 0) logger.info({ count: periods }, 'partitions of old messages were dropped');
+    if (emptied > 0) logger.info({ count: emptied }, 'texts and files of old messages were deleted');
   }
 
   function noteFailure(err: unknown): void {

@@ -124,7 +124,8 @@ async function ensureTemplate(
 async function makeDays(url: string, clock: Clock, logger: Logger): Promise<void> {
   const database = openDatabase({ url, name: 'testing', clock: systemClock, logger });
   try {
-    await createPartitionKeeper({ database, clock, logger, inboxDays: 1, changeDays: Infinity }).keep();
+    const days = { inboxDays: 1, changeDays: Infinity, messageDays: Infinity };
+    await createPartitionKeeper({ database, clock, logger, ...days }).keep();
     for (const day of await listUnreadPartitions(database, READER_VERSION))
       await markPartitionRead(database, day, READER_VERSION);
   } finally {

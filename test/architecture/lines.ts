@@ -11,20 +11,20 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28871],
+  ['src/connector', 29052],
   ['src/runtime', 8648],
   ['src/platform', 13533],
   ['src/sandbox', 4978],
   ['src/contract', 7973],
   ['src/commands, cli', 5755, ['src/commands', 'src/cli']],
-  ['src/scenario, testing, client', 2165, ['src/scenario', 'src/testing', 'src/client']],
+  ['src/scenario, testing, client', 2166, ['src/scenario', 'src/testing', 'src/client']],
   ['packages/console, src/console-host', 15878, ['packages/console/src', 'src/console-host']],
   ['packages/certify, conformance', 10480, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 97487, TESTS],
-  ['bench', 2649],
-  ['drizzle', 6572, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['test, of packages too', 97698, TESTS],
+  ['bench', 2650],
+  ['drizzle', 6631, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

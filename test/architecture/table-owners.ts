@@ -13,6 +13,7 @@ export const OWNERS: Readonly<Record<string, string>> = {
   'connector.consumer_places': 'src/connector/consumers/',
   'connector.consumers': 'src/connector/consumers/',
   'connector.dead_letters': 'src/connector/consumers/',
+  'connector.expired_messages': 'src/connector/db/',
   'connector.feed': 'src/connector/db/',
   'connector.gaps': 'src/connector/reconcile/',
   'connector.inbox': 'src/connector/db/',
@@ -108,6 +109,7 @@ export const RAW_SQL: Readonly<Record<string, string>> = {
     'deletes batches with their changes and moves the position of the feed in one statement',
   'src/connector/db/media-copies.ts':
     'writes a row and its change in one statement; reads what is due, without what others work on',
+  'src/connector/db/message-periods.ts': 'makes and attaches partitions',
   'src/connector/db/name-peer.ts': 'writes a row and its change in one statement',
   'src/connector/db/settle-origins.ts': 'writes rows and their changes in one statement',
   'src/connector/db/time-partitions.ts': 'makes, attaches and drops partitions',

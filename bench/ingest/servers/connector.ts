@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CREATE_INDEX } from '../../../src/connector/api/messages.ts';
+import { createTextIndex } from '../../../src/connector/api/messages.ts';
 import { createConnector } from '../../../src/connector/connector.ts';
 import { systemClock as clock } from '../../../src/runtime/clock/system-clock.ts';
 import { startHttpServer } from '../../../src/runtime/http-server/http-server.ts';
@@ -23,7 +23,8 @@ const commands: ServerCommands = {
   async listen({ name, databaseUrl, secret }) {
     const database = await openSchema('connector', databaseUrl);
     const folder = mkdtempSync(join(tmpdir(), 'bench-media-'));
-    if (name === 'options') for (const statement of CREATE_INDEX.split(';')) await database.query(statement);
+    if (name === 'options')
+      for (const statement of await createTextIndex(database)) await database.query(statement);
     const notifier = await openNotifier({ database, databaseUrl, prefix: 'bench', clock, logger });
     const connector = await createConnector({
       database,

@@ -90,9 +90,27 @@ async function readPage(db: Queryable, query: ListConnectorMessagesQuery) {
     .limit(limit + 1);
 }
 
-/** What turns the search for texts on. */
-export const CREATE_INDEX =
-  'CREATE EXTENSION IF NOT EXISTS pg_trgm; CREATE INDEX CONCURRENTLY messages_text ON connector.messages USING gin (text gin_trgm_ops);';
+/** SQL: the partitions of messages that have no index for texts. */
+const UNINDEXED = sql<{ name: string }>`
+  SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+   WHERE i.inhparent = 'connector.messages'::regclass
+     AND NOT EXISTS (SELECT FROM pg_inherits x JOIN pg_index d ON d.indexrelid = x.inhrelid
+                      WHERE x.inhparent = to_regclass('connector.messages_text') AND d.indrelid = c.oid)
+   ORDER BY 1`;
+
+/** Statements that turn the search for texts on. Deliveries do not wait for them. */
+export async function createTextIndex(db: Queryable): Promise<string[]> {
+  const index = 'USING gin (text gin_trgm_ops)';
+  return [
+    'CREATE EXTENSION IF NOT EXISTS pg_trgm;',
+    `CREATE INDEX IF NOT EXISTS messages_text ON ONLY connector.messages ${index};`,
+    ...(await orm(db).execute(UNINDEXED)).flatMap(({ name }) => [
+      `CREATE INDEX CONCURRENTLY ${name}_text ON connector.${name} ${index};`,
+      `ALTER INDEX connector.messages_text ATTACH PARTITION connector.${name}_text;`,
+    ]),
+  ];
+}
+
 /** Ended by the server, so that the connection stays and no deadline is reported. */
 const LONGEST_SEARCH = sql`SET LOCAL statement_timeout = '2s'`;
 const CANCELLED = '57014';
@@ -106,7 +124,7 @@ async function findText(database: Database, { text = '', ...query }: ListConnect
   if (index?.isValid !== true)
     throw new ApiError(
       'search_off',
-      `Text search needs an index. Create it once, in Postgres: ${CREATE_INDEX}`,
+      `Text search needs an index. Create it once, in Postgres: ${(await createTextIndex(database)).join(' ')}`,
     );
   const { peer, person, direction, connectionId, accountId, limit, cursor } = query;
   const [at, id, ofConnection] = decodeCursor(MESSAGE_KEY, cursor) ?? [];

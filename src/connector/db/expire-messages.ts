@@ -1,44 +1,104 @@
-import type { Queryable } from '../../runtime/database/database.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { emptyMessage } from './erase-messages.ts';
+import { listMessagePeriods, type MessagePeriod } from './message-periods.ts';
+import { COPY_WAITS } from './message-tables.ts';
+import { dropPartition } from './time-partitions.ts';
 
 /** Messages that one statement empties at most. */
 const SLICE = 500;
+/** For statements about a whole period. */
+const PERIOD_DEADLINE_MS = 60_000;
 
-// Each connection and direction is read by `messages_newest`, which emptied rows leave. Then rows are found by their
-// place, so that no plan reads the whole table, and locked in the order of their keys, as the merge does. A row stays
-// without its texts, so that a poll or a status that comes later finds it, and nothing is told a second time.
+const EXPIRED = `${emptyMessage(`'{}'::text[]`)},
+         expired = true`;
+
+// Each connection and direction is read by `messages_newest`, which emptied rows leave. Then rows are found by their ids,
+// as an array, so that no plan reads a whole table, and locked in the order of their keys, as the merge does.
 const EXPIRE = `
 WITH old AS MATERIALIZED (
-  SELECT o.place FROM connector.connections c
+  SELECT o.* FROM connector.connections c
    CROSS JOIN (VALUES ('incoming'), ('outgoing')) d(direction)
    CROSS JOIN LATERAL (
-     SELECT m.ctid AS place FROM connector.messages m
+     SELECT m.id, m.connection_id, m.filed_at FROM connector.messages m
       WHERE m.connection_id = c.connection_id AND m.direction = d.direction AND NOT m.erased
-        AND m.created_at < $1::bigint
+        AND m.created_at < $1::bigint AND m.filed_at <> ALL ($2::bigint[])
       ORDER BY m.created_at LIMIT ${SLICE}) o
    LIMIT ${SLICE}
 ), locked AS MATERIALIZED (
-  SELECT m.ctid AS place FROM connector.messages m
-   WHERE m.ctid = ANY (ARRAY(SELECT place FROM old)) AND NOT m.erased
-   ORDER BY m.connection_id, m.id FOR UPDATE
-), expired AS (${emptyMessage(`'{}'::text[]`)},
-         expired = true
-   WHERE m.ctid = ANY (ARRAY(SELECT place FROM locked))
+  SELECT m.id, m.connection_id, m.filed_at FROM old o JOIN connector.messages m USING (id, connection_id, filed_at)
+   WHERE m.id = ANY (ARRAY(SELECT id FROM old)) AND NOT m.erased
+   ORDER BY m.connection_id, m.id FOR UPDATE OF m
+), expired AS (${EXPIRED}
+    FROM locked l
+   WHERE m.id = ANY (ARRAY(SELECT id FROM locked))
+     AND m.id = l.id AND m.connection_id = l.connection_id AND m.filed_at = l.filed_at
   RETURNING 1
 )
 SELECT (SELECT count(*) FROM old)::integer AS found, (SELECT count(*) FROM expired)::integer AS count`;
 
+// From here on, nothing brings a file to a row of the period, and nothing that is reported of its messages is told.
+const CLOSE = [
+  `${EXPIRED} WHERE m.filed_at = $1::bigint AND m.media_copy IS NOT NULL AND NOT m.erased`,
+  `INSERT INTO connector.expired_messages (id, connection_id)
+   SELECT m.id, m.connection_id FROM connector.messages m WHERE m.filed_at = $1::bigint ON CONFLICT DO NOTHING`,
+];
+const HAS_FILES = `SELECT EXISTS (
+  SELECT FROM connector.messages m WHERE m.filed_at = $1::bigint AND m.${COPY_WAITS}) AS found`;
+
+/** Which messages expire. */
+export interface OldMessages {
+  /** They were created before this time, epoch ms. */
+  readonly before: number;
+  /** What can be dropped with its period at most so much later stays until then. */
+  readonly patienceMs?: number;
+  readonly stopping: AbortSignal;
+}
+
 /**
- * Removes texts, numbers and files of the messages created before `before` (epoch ms), in short statements until
- * `stopping` aborts. Resolves with how many messages these were. Throws as `query` does.
+ * Drops the periods of messages that ended before `before`, and removes texts, numbers and files of other older messages,
+ * in short statements until `stopping` aborts. A period waits for the worker that removes its files. What is reported of
+ * an expired message changes nothing, and is not told. Throws as `query` does.
  */
 export async function expireMessages(
-  db: Queryable,
-  { before, stopping }: { before: number; stopping: AbortSignal },
-): Promise<number> {
-  for (let expired = 0; ; ) {
-    const [row] = await db.query<{ found: number; count: number }>(EXPIRE, [before]);
-    expired += row?.count ?? 0;
-    if ((row?.found ?? 0) < SLICE || stopping.aborted) return expired;
+  database: Database,
+  { before, patienceMs = 0, stopping }: OldMessages,
+): Promise<{ readonly periods: number; readonly emptied: number }> {
+  let periods = 0;
+  const spared: number[] = [];
+  for (const period of await listMessagePeriods(database)) {
+    if (stopping.aborted || period.to === null) break;
+    if (period.to > before) {
+      if (period.to - before <= patienceMs) spared.push(period.from);
+      break;
+    }
+    const outcome = await dropPeriod(database, period);
+    if (outcome === 'dropped') periods += 1;
+    if (outcome === 'busy') spared.push(period.from);
   }
+  return { periods, emptied: await emptyMessages(database, before, spared, stopping) };
+}
+
+/** Empties the messages created before `before`, except those of the periods `spared`. Resolves with their number. */
+export async function emptyMessages(
+  db: Queryable,
+  before: number,
+  spared: readonly number[],
+  stopping: AbortSignal,
+): Promise<number> {
+  for (let emptied = 0; ; ) {
+    const [row] = await db.query<{ found: number; count: number }>(EXPIRE, [before, spared]);
+    emptied += row?.count ?? 0;
+    if ((row?.found ?? 0) < SLICE || stopping.aborted) return emptied;
+  }
+}
+
+/** `files`: it waits until they are removed. `busy`: somebody reads it for a long time. */
+async function dropPeriod(
+  database: Database,
+  { name, from }: MessagePeriod,
+): Promise<'dropped' | 'files' | 'busy'> {
+  for (const statement of CLOSE) await database.query(statement, [from], { deadlineMs: PERIOD_DEADLINE_MS });
+  const [files] = await database.query<{ found: boolean }>(HAS_FILES, [from]);
+  if (files?.found === true) return 'files';
+  return (await dropPartition(database, name)) ? 'dropped' : 'busy';
 }

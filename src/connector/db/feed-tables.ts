@@ -82,7 +82,7 @@ export const changeBatches = connectorSchema.table(
 );
 
 /**
- * One row: the id of the feed, and where its numbers begin. It is not written when changes are numbered: the last number
+ * One row: the id of the feed, where its numbers begin, and the period of new messages. It is not written when changes are numbered: the last number
  * is that of the newest numbered batch, or `base_seq` before the first (`connector.last_seq()`). Numbers rise; they jump
  * by a multiple of 2^32 when the database was promoted or restored, because some of them may have been read and lost.
  */
@@ -97,6 +97,8 @@ export const feed = connectorSchema.table('feed', {
   baseSeq: bigint('base_seq', { mode: 'number' }).notNull(),
   /** Changes up to this number may have been deleted: see `deleteOldChanges`. */
   deletedSeq: bigint('deleted_seq', { mode: 'number' }).notNull().default(0),
+  /** When the present period of messages began, epoch ms; 0: there was no other. */
+  messagesFrom: epochMs('messages_from').notNull().default(0),
   /** The database that numbers from there: system identifier, OID and timeline. Null before the first number. */
   cluster: text('cluster'),
 });

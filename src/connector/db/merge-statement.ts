@@ -153,7 +153,7 @@ function compose({ events, via, fenced, utf8, also }: MergeForm): MergeStatement
       )
     : '';
   // The facts of a walk: what is older than the connection's first listing is history.
-  const historic = via ? `${source} = 'poll' AND coalesce(i.created_at < o.history_until, false)` : 'false';
+  const historic = via ? `${source} = 'poll' AND coalesce(i.created_at < i.history_until, false)` : 'false';
   const whileHeld = when(fenced, '\n   WHERE EXISTS (SELECT FROM guard)');
   // The facts of a walk or a replay are not from a webhook.
   const webhookAt = via ? 'NULL::bigint' : `CASE WHEN i.webhook_seen <> 0 THEN ${now} END`;
@@ -230,19 +230,30 @@ moved AS (
 ),
 `,
 )}
+-- Each message with the period that it is filed under: that of its row, or the present one. An expired one has none.
+filed AS (
+  SELECT i.*, ${when(via, 'o.history_until, ')}coalesce((
+           SELECT max(k.filed_at) FROM connector.messages k WHERE k.id = i.id AND k.connection_id = i.connection_id
+         ), f.messages_from) AS filed_at
+    FROM input_messages i
+    JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
+   CROSS JOIN connector.feed f
+   WHERE (SELECT true FROM connector.expired_messages x WHERE x.id = i.id AND x.connection_id = i.connection_id) IS NULL
+),
 merged AS (
   INSERT INTO connector.messages AS m
     (${columnNames(MESSAGE_COLUMNS)},
-     origin, media_copy, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
+     origin, media_copy, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at,
+     filed_at)
   SELECT ${columnNames(MESSAGE_COLUMNS, 'i')},
          ${ORIGIN.reported(source, via)}, ${MEDIA_COPY.reported}, ${historic},
          ${source}, ${now}, NULL,
          ${CHANGE.created | CHANGE.fields | CHANGE.bookkeeping}
            | CASE WHEN i.status IS NULL THEN 0 ELSE ${CHANGE.status} END
-           | CASE WHEN i.status_conflict THEN ${CHANGE.conflict} ELSE 0 END, ${webhookAt}
-    FROM input_messages i JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
+           | CASE WHEN i.status_conflict THEN ${CHANGE.conflict} ELSE 0 END, ${webhookAt}, i.filed_at
+    FROM filed i
    ORDER BY i.connection_id, i.id
-  ON CONFLICT (connection_id, id) DO UPDATE
+  ON CONFLICT (connection_id, id, filed_at) DO UPDATE
      SET ${MERGED.map(({ name, value }) => `${name} = ${value}`).join(',\n         ')},
          previous_status = m.status,
          change_mask = ${KINDS.map(

@@ -52,7 +52,8 @@ export const messageTexts = {
 
 /**
  * The known state of each message, from all sources. Only the merge statement writes it. Its texts contain no
- * NUL and no lone surrogate (they become U+FFFD); the raw bytes are in the inbox.
+ * NUL and no lone surrogate (they become U+FFFD); the raw bytes are in the inbox. It is divided into periods: see
+ * `message-periods.ts`.
  */
 export const messages = connectorSchema.table(
   'messages',
@@ -82,6 +83,8 @@ export const messages = connectorSchema.table(
     createdAt: epochMs('created_at').notNull(),
     firstSeenBy: text('first_seen_by').$type<'webhook' | 'poll' | 'send'>().notNull(),
     firstSeenAt: epochMs('first_seen_at').notNull(),
+    /** The beginning of the period in which it was first stored. */
+    filedAt: epochMs('filed_at').notNull().default(0),
     /** A poll has read it, so `created_at` is final. */
     polled: boolean('polled').notNull(),
     /** The status before the last write, and what that write changed: see `CHANGE` in `facts.ts`. */
@@ -96,7 +99,7 @@ export const messages = connectorSchema.table(
   },
   (table) => [
     /** The id comes first, because messages are also looked up by the id only. */
-    primaryKey({ name: 'messages_pkey', columns: [table.id, table.connectionId] }),
+    primaryKey({ name: 'messages_pkey', columns: [table.id, table.connectionId, table.filedAt] }),
     /**
      * The newest of each direction. For both directions, read both and take the newest. The few messages of the
      * same millisecond are sorted when they are read: their ids in this index would slow each delivery down. A query
@@ -126,6 +129,13 @@ export const messages = connectorSchema.table(
     /** Few rows: `GET /v1/sync` counts them. */
     index('messages_conflicts').on(table.connectionId, table.createdAt).where(sql`${table.statusConflict}`),
   ],
+);
+
+/** Messages whose period was dropped: what is reported of them later changes nothing. */
+export const expiredMessages = connectorSchema.table(
+  'expired_messages',
+  { id: text('id').notNull(), connectionId: text('connection_id').notNull() },
+  (table) => [primaryKey({ name: 'expired_messages_pkey', columns: [table.id, table.connectionId] })],
 );
 
 /**

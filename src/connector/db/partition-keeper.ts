@@ -1,12 +1,14 @@
 import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Base } from './base.ts';
+import { beginMessagePeriod } from './message-periods.ts';
 import { readPresent } from './present-time.ts';
-import { daysOfChanges, dropInboxPartitions, makePartitions } from './time-partitions.ts';
+import { daysOfChanges, daysOfPeriod, dropInboxPartitions, makePartitions } from './time-partitions.ts';
 
 export interface PartitionKeeperOptions extends Base {
   readonly inboxDays: number;
-  /** How long changes are kept; `Infinity`: for ever. */
+  /** How long changes and messages are kept; `Infinity`: for ever. */
   readonly changeDays: number;
+  readonly messageDays: number;
 }
 
 export interface PartitionKeeper {
@@ -25,12 +27,12 @@ const MINUTE_MS = 60_000;
 const DAYS_AHEAD = 7;
 
 /**
- * Maintains the partitions of the raw inbox and of the changes: one week ahead, and none of the inbox older than the
- * retention (see `readPresent`; `startRetention` drops those of the changes). Every process does it, so none of them is
+ * Maintains the partitions of the raw inbox and of the changes one week ahead, and the period of new messages. Drops those
+ * of the inbox that are older than the retention (see `readPresent`; `startRetention` drops the others). Every process does it, so none of them is
  * essential. Without it, rows go to the default partitions and nothing is lost.
  */
 export function createPartitionKeeper(options: PartitionKeeperOptions): PartitionKeeper {
-  const { database, clock, logger, inboxDays, changeDays } = options;
+  const { database, clock, logger, inboxDays, changeDays, messageDays } = options;
   const days = daysOfChanges(changeDays);
   let hindered = false;
 
@@ -39,6 +41,8 @@ export function createPartitionKeeper(options: PartitionKeeperOptions): Partitio
     await makePartitions(database, 'inbox', clock.now(), { days: 1, ahead: DAYS_AHEAD });
     await makePartitions(database, 'changes', clock.now(), { days, ahead: DAYS_AHEAD });
     const present = await readPresent(database, clock.now());
+    if (Number.isFinite(messageDays))
+      await beginMessagePeriod(database, present, daysOfPeriod(messageDays) * DAY_MS);
     const { dropped, busy } = await dropInboxPartitions(database, present - inboxDays * DAY_MS);
     if (dropped > 0) logger.info({ count: dropped }, 'old days of the inbox were dropped');
     if (busy > 0)
@@ -49,7 +53,7 @@ export function createPartitionKeeper(options: PartitionKeeperOptions): Partitio
   function noteFailure(err: unknown): void {
     logger.warn(
       { err },
-      'the partitions of the inbox and the feed could not be maintained; retrying in a minute',
+      'the partitions of inbox, feed and messages could not be maintained; retrying in a minute',
     );
   }
 

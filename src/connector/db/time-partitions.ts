@@ -1,8 +1,8 @@
 import { type Database, type Queryable, sqlState } from '../../runtime/database/database.ts';
 
 const DAY_MS = 86_400_000;
-/** Advisory lock for creating and dropping partitions, in one process at a time. */
-const LOCK = 7_204_116;
+/** SQL: creating and dropping partitions is done by one process at a time. */
+export const ONE_AT_A_TIME = 'SELECT pg_advisory_xact_lock(7204116)';
 /** A period may have rows in the default partition that must be moved first. */
 const MOVE_DEADLINE_MS = 60_000;
 /**
@@ -10,7 +10,7 @@ const MOVE_DEADLINE_MS = 60_000;
  * lock request. So the request is given up after a time that senders hardly notice; slow readers, such as a
  * backup, take precedence.
  */
-const LOCK_WAIT = `SET LOCAL lock_timeout = '200ms'`;
+export const LOCK_WAIT = `SET LOCAL lock_timeout = '200ms'`;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /** The tables that are partitioned by time, and their columns of the time, epoch ms. */
@@ -29,13 +29,18 @@ export interface TimePartition extends Period {
   readonly name: string;
 }
 
-/** Readers of the feed open each of its partitions, so there are about so many within the retention. */
-const PARTITIONS_OF_CHANGES = 15;
+/** Readers open each partition, so there are about so many within the retention. */
+const PARTITIONS = 15;
 const MOST_DAYS = 30;
+
+/** The days of a period of messages that are kept for `kept` days. Each new message is looked for in all of them. */
+export function daysOfPeriod(kept: number): number {
+  return Math.max(1, Math.ceil(kept / PARTITIONS));
+}
 
 /** The days of a partition of the feed if changes are kept for `kept` days; `Infinity`: for ever. */
 export function daysOfChanges(kept: number): number {
-  return Math.max(1, Math.min(MOST_DAYS, Math.ceil(kept / PARTITIONS_OF_CHANGES)));
+  return Math.min(MOST_DAYS, daysOfPeriod(kept));
 }
 
 /** The partitions of a table in order, without the default one. */
@@ -92,7 +97,7 @@ const overlap = (a: Period, b: Period): boolean => a.from < b.to && b.from < a.t
 async function makePartition(tx: Queryable, table: PartitionedTable, period: Period): Promise<boolean> {
   const { from, to } = period;
   const name = `${table}_${new Date(from).toISOString().slice(0, 10).replaceAll('-', '')}`;
-  await tx.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+  await tx.query(ONE_AT_A_TIME);
   if ((await listPartitions(tx, table)).some((partition) => overlap(partition, period))) return false;
   await tx.query(LOCK_WAIT);
   await tx.query(`CREATE TABLE connector.${name} (LIKE connector.${table} INCLUDING DEFAULTS)`);
@@ -143,7 +148,7 @@ export async function dropPartition(
 ): Promise<boolean> {
   try {
     return await database.transaction(async (tx) => {
-      await tx.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+      await tx.query(ONE_AT_A_TIME);
       if (!(await release(tx))) return false;
       await tx.query(LOCK_WAIT);
       await tx.query(`DROP TABLE IF EXISTS connector.${name}`);

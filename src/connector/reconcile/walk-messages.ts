@@ -279,7 +279,8 @@ async function findUnseen(
     `select i.position from unnest($2::text[], $3::text[], $4::boolean[]) with ordinality as i(connection_id, id, certain, position)
        join connector.connections c on c.connection_id = i.connection_id and c.account_id = $1
        left join connector.messages m on m.id = i.id and m.connection_id = i.connection_id
-      where case when i.certain then (m.polled or m.erased) is not true else m.id is null end`,
+      where case when i.certain then (m.polled or m.erased) is not true else m.id is null end
+        and not exists (select from connector.expired_messages x where x.id = i.id and x.connection_id = i.connection_id)`,
     [
       accountId,
       items.map((item) => item.connectionId),

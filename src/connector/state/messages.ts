@@ -2,6 +2,7 @@ import { and, count, eq, gte, isNull, min, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { WEBHOOK_SEEN } from '../db/facts.ts';
+import { expiredMessages } from '../db/message-tables.ts';
 import { c, DIRECTIONS, IN_LIST, m, NOT_ERASED, newestMessages } from '../db/newest-messages.ts';
 
 /* Figures about the messages of an account. Each function throws as `query` does. Times are epoch ms. */
@@ -37,14 +38,16 @@ export async function readOldestKept(
   return row?.at ?? null;
 }
 
-/** Whether a message was stored whose texts were removed, because of its age or of its person. */
+/** Whether a message was stored that was removed, because of its age or of its person. */
 export async function isErased(db: Queryable, messageId: string): Promise<boolean> {
-  const found = orm(db)
+  const { id } = expiredMessages;
+  const found = await orm(db)
     .select({ id: m.id })
     .from(m)
     .where(and(eq(m.id, messageId), m.erased))
+    .unionAll(orm(db).select({ id }).from(expiredMessages).where(eq(id, messageId)))
     .limit(1);
-  return (await found).length > 0;
+  return found.length > 0;
 }
 
 /** Limits of the sample: newest messages of each direction of a connection, and connections. */

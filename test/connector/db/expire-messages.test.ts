@@ -1,8 +1,16 @@
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { deleteErasedDeliveries } from '../../../src/connector/db/erase-messages.ts';
-import { expireMessages } from '../../../src/connector/db/expire-messages.ts';
-import { databaseOfFile, emptyTables, polled, readAllChanges, T0 } from '../support/event-fixtures.ts';
+import { emptyMessages, expireMessages } from '../../../src/connector/db/expire-messages.ts';
+import { beginMessagePeriod, listMessagePeriods } from '../../../src/connector/db/message-periods.ts';
+import {
+  databaseOfFile,
+  databaseWithoutDaysOfTest,
+  emptyTables,
+  polled,
+  readAllChanges,
+  T0,
+} from '../support/event-fixtures.ts';
 
 const going = new AbortController().signal;
 
@@ -24,7 +32,7 @@ const write = (id: string, createdAt: number, more: object = {}) =>
     now: createdAt,
     messages: [polled('connection', id, { ...TEXTS, createdAt, ...more })],
   });
-const expire = (before: number, stopping = going) => expireMessages(database, { before, stopping });
+const expire = (before: number, stopping = going) => emptyMessages(database, before, [], stopping);
 const stored = () =>
   database.query<Record<string, unknown>>('SELECT * FROM connector.messages ORDER BY connection_id, id');
 const known = async () =>
@@ -99,4 +107,116 @@ it('does not delete deliveries, as an erasure does', async () => {
   await expire(T0);
   await deleteErasedDeliveries(database);
   expect(await database.query('SELECT FROM connector.inbox')).toHaveLength(1);
+});
+
+describe('of messages with a period for each day', () => {
+  const DAY = 86_400_000;
+  const database = databaseWithoutDaysOfTest();
+
+  const begin = (day: number) => beginMessagePeriod(database, T0 + day * DAY, DAY);
+  /** Messages that are first stored on a day, and were created then unless `more` says otherwise. */
+  const write = async (day: number, ids: readonly string[], more: object = {}) => {
+    const now = T0 + day * DAY;
+    await begin(day);
+    const messages = ids.map((id) => polled('connection', id, { ...TEXTS, createdAt: now, ...more }));
+    await commitBatch(database, { now, messages });
+  };
+  const expire = (before: number) =>
+    expireMessages(database, { before: T0 + before * DAY, patienceMs: DAY, stopping: going });
+  const texts = async () =>
+    (
+      await database.query<{ id: string; text: string | null }>(
+        'SELECT id, text FROM connector.messages ORDER BY id',
+      )
+    ).map(({ id, text }) => `${id} ${text}`);
+  const days = async () =>
+    (await listMessagePeriods(database)).map(({ from }) => (from === 0 ? 'first' : (from - T0) / DAY));
+  const toldOf = async () => (await readAllChanges(database)).map(({ type }) => type).slice(1);
+
+  it('drops the periods that are over, and empties none of the one that goes next', async () => {
+    await write(0, ['a', 'b']);
+    await write(1, ['c']);
+    await write(2, ['d']);
+    expect(await expire(1)).toEqual({ periods: 2, emptied: 0 });
+    expect(await days()).toEqual([1, 2]);
+    expect(await expire(1.5)).toEqual({ periods: 0, emptied: 0 });
+    expect(await texts()).toEqual(['c Hello', 'd Hello']);
+    expect(await expire(2)).toEqual({ periods: 1, emptied: 0 });
+    expect(await texts()).toEqual(['d Hello']);
+  });
+
+  it('what is reported of a dropped message changes nothing, and is told to nobody', async () => {
+    await write(0, ['a'], { direction: 'outgoing', status: 'delivered' });
+    await begin(1);
+    await expire(1);
+    await write(2, ['a'], { direction: 'outgoing', status: 'read' });
+    expect(await toldOf()).toEqual(['message.created']);
+    expect(await texts()).toEqual([]);
+  });
+
+  it('a message keeps its period, and what is reported in a later one changes its row', async () => {
+    await write(0, ['a'], { direction: 'outgoing', status: 'sent' });
+    await write(1, ['a'], { direction: 'outgoing', status: 'read' });
+    expect(await database.query('SELECT status, filed_at AS period FROM connector.messages')).toEqual([
+      { status: 'read', period: T0 },
+    ]);
+    expect(await toldOf()).toEqual(['message.created', 'message.status']);
+  });
+
+  it('keeps a new message of a process whose clock shows a dropped day, and what follows of it', async () => {
+    await write(0, ['a']);
+    await begin(1);
+    await expire(1);
+    await write(0, ['b'], { direction: 'outgoing', status: 'sent' });
+    await write(0, ['b'], { direction: 'outgoing', status: 'read' });
+    expect(await texts()).toEqual(['b Hello']);
+    expect(await toldOf()).toEqual(['message.created', 'message.created', 'message.status']);
+  });
+
+  it('empties older messages that were first stored later, or in a longer period', async () => {
+    await write(0, ['found by a walk'], { createdAt: T0 - 90 * DAY });
+    await write(0, ['old']);
+    await write(0, ['young'], { createdAt: T0 + 2 * DAY });
+    expect(await expire(-0.5)).toEqual({ periods: 0, emptied: 1 });
+    await begin(5);
+    expect(await expire(1)).toEqual({ periods: 1, emptied: 1 });
+    expect(await texts()).toEqual(['found by a walk null', 'old null', 'young Hello']);
+  });
+
+  it('keeps a period until the worker has removed its files, and empties it', async () => {
+    await write(0, ['file', 'text']);
+    await database.query(
+      `UPDATE connector.messages SET media_copy = '{"state": "stored", "key": "1"}' WHERE id = 'file'`,
+    );
+    await begin(1);
+    expect(await expire(1)).toEqual({ periods: 1, emptied: 1 });
+    expect(await days()).toEqual([0, 1]);
+    expect(await texts()).toEqual(['file null', 'text null']);
+    expect(await database.query('SELECT media_copy AS copy FROM connector.messages ORDER BY id')).toEqual([
+      { copy: { state: 'removing', key: '1' } },
+      { copy: null },
+    ]);
+    await database.query('UPDATE connector.messages SET media_copy = NULL');
+    expect(await expire(1)).toEqual({ periods: 1, emptied: 0 });
+  });
+
+  it('keeps a period that somebody reads for a long time as it is, and writers do not wait', async () => {
+    await write(0, ['a']);
+    await begin(1);
+    const [reading, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const reader = database.transaction(async (tx) => {
+      await tx.query('SELECT count(*) FROM connector.messages');
+      reading.resolve();
+      await over.promise;
+    });
+    await reading.promise;
+    const expiring = expire(1);
+    await write(1, ['b']);
+    expect(await expiring).toEqual({ periods: 0, emptied: 0 });
+    over.resolve();
+    await reader;
+    expect(await texts()).toEqual(['a Hello', 'b Hello']);
+    expect(await expire(1)).toEqual({ periods: 2, emptied: 0 });
+    expect(await texts()).toEqual(['b Hello']);
+  });
 });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { listMessagePeriods } from '../../../src/connector/db/message-periods.ts';
 import { createPartitionKeeper, type PartitionKeeper } from '../../../src/connector/db/partition-keeper.ts';
 import { listPartitions } from '../../../src/connector/db/time-partitions.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
@@ -19,6 +20,7 @@ beforeEach(async () => {
     logger: silentLogger,
     inboxDays: 2,
     changeDays: Infinity,
+    messageDays: Infinity,
   });
 });
 afterEach(() => keeper.close());
@@ -45,21 +47,30 @@ describe('the maintenance of the inbox', () => {
       ...[15, 16, 17, 18, 19, 20, 21, 22].map((day) => `inbox_202601${day}`),
       'inbox_default',
     ]);
+    expect(await listMessagePeriods(database)).toHaveLength(1);
   });
 
-  it('creates those of the feed for a week, each a fifteenth of its retention', async () => {
+  it('creates those of the feed for a week, and begins a period of messages, each a fifteenth of the retention', async () => {
     const other = createPartitionKeeper({
       database,
       clock,
       logger: silentLogger,
       inboxDays: 2,
       changeDays: 60,
+      messageDays: 30,
     });
     await other.keep();
     expect((await listPartitions(database, 'changes')).map(({ name }) => name)).toEqual([
       'changes_20260115',
       'changes_20260119',
     ]);
+    const periods = async () => (await listMessagePeriods(database)).map(({ from }) => from);
+    const [first, second] = [clock.now(), clock.now() + 48 * HOUR];
+    for (const hours of [0, 47, 1]) {
+      clock.jump(hours * HOUR);
+      await other.keep();
+      expect(await periods()).toEqual([0, first, ...(clock.now() < second ? [] : [second])]);
+    }
   });
 
   it('runs every hour, adds the new day and drops what is past the retention', async () => {
@@ -105,6 +116,7 @@ describe('the maintenance of the inbox', () => {
       logger: silentLogger,
       inboxDays: 2,
       changeDays: Infinity,
+      messageDays: Infinity,
     });
     await expect(other.keep()).resolves.toBeUndefined();
     other.start();
@@ -125,6 +137,7 @@ describe('the maintenance of the inbox', () => {
       logger: silentLogger,
       inboxDays: 2,
       changeDays: Infinity,
+      messageDays: Infinity,
     });
     await other.keep();
     other.start();

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import {
   daysOfChanges,
+  daysOfPeriod,
   dropInboxPartitions,
   listPartitions,
   makePartitions,
@@ -186,4 +187,8 @@ describe('the partitions of the feed', () => {
   ])('of %s days that are kept have %i days each', (kept, days) => {
     expect(daysOfChanges(kept)).toBe(days);
   });
+});
+
+it('messages that are kept for years have 15 periods as well', () => {
+  expect([7, 16, 3_650].map(daysOfPeriod)).toEqual([1, 2, 244]);
 });

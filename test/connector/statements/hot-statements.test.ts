@@ -9,7 +9,7 @@ import { HOT_STATEMENTS } from './hot-statements.ts';
 const GOLDEN = join(import.meta.dirname, 'golden');
 /** In a small table, reading all of it is the cheapest plan. */
 const LARGE =
-  /^(?:messages|connections|changes|change_batches|inbox_\d+|outbound|parked|parked_entries|leases)$/;
+  /^(?:messages_0|expired_messages|connections|changes_default|change_batches|inbox_\d+|outbound|parked|parked_entries|leases)$/;
 const FUNCTIONS = ['number_changes'];
 
 const opened = ofFile(openConnectorDatabaseWithoutDays);
@@ -29,6 +29,7 @@ async function fill(): Promise<void> {
        polled, change_mask, webhook_seen, status_conflict)
      SELECT 'c-' || n % 2000 + 1, 'm-' || n, 'account-1', 'incoming', ${now} - n, 'webhook', ${now}, false, 13, 1, false
        FROM generate_series(1, 60000) n`,
+    `INSERT INTO connector.expired_messages SELECT 'x-' || n, 'c-' || n % 2000 FROM generate_series(1, 60000) n`,
     `INSERT INTO connector.change_batches (id, size, changed_at, last_seq)
      SELECT n, 3, ${now}, CASE WHEN n <= 19900 THEN n * 3 END FROM generate_series(1, 20000) n`,
     `INSERT INTO connector.changes (batch, position, type, at, account_id, connection_id, message_id, source)
@@ -56,8 +57,14 @@ async function fill(): Promise<void> {
   }
 }
 
+const INDEX_OF_DEFAULT: Readonly<Record<string, string>> = {
+  messages_0_pkey: 'messages_pkey',
+  messages_0_connection_id_direction_created_at_idx: 'messages_newest',
+  messages_0_connection_id_created_at_idx1: 'messages_conflicts',
+};
 /** Without the name that the index of a partition has for itself. */
 const indexOf = ({ 'Index Name': name = '' }: Plan): string =>
+  INDEX_OF_DEFAULT[name] ??
   name.replace(/^inbox_\d+_message_id_change_batch_received_at_idx$/, 'inbox_message');
 
 describeHotStatements({

@@ -1,7 +1,7 @@
 import { readDueAccounts } from '../../../src/connector/accounts/poll-state.ts';
 import * as consumers from '../../../src/connector/consumers/consumer-store.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { expireMessages } from '../../../src/connector/db/expire-messages.ts';
+import { emptyMessages } from '../../../src/connector/db/expire-messages.ts';
 import { heldLease } from '../../../src/connector/db/lease.ts';
 import { readChanges, readFiltered } from '../../../src/connector/feed/read-changes.ts';
 import { numberChanges } from '../../../src/connector/feed/sequencer.ts';
@@ -31,7 +31,7 @@ function merge(
   return (db) => commitBatch(db, { now: T0, deliveries: [delivery(told, { body })] });
 }
 
-const MERGE_INDEXES = ['connections_pkey'];
+const MERGE_INDEXES = ['connections_pkey', 'expired_messages_pkey', 'messages_pkey'];
 
 /** The statements on the hot path. Each has its text in `golden/` and a test of its plan in `hot-statements.test.ts`. */
 export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
@@ -72,7 +72,7 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
     indexes: ['messages_newest', 'messages_conflicts'],
   },
   'expire-messages': {
-    run: (db) => expireMessages(db, { before: T0, stopping: AbortSignal.abort() }),
+    run: (db) => emptyMessages(db, T0, [], AbortSignal.abort()),
     indexes: ['messages_newest'],
     whole: ['connections'],
   },

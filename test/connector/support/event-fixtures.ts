@@ -52,7 +52,7 @@ export async function openConnectorDatabaseWithoutDays(): Promise<OpenedDatabase
 export async function emptyTables(database: Database): Promise<void> {
   // Deleting no rows takes a fraction of the time of truncating.
   await database.query(
-    `WITH messages AS (DELETE FROM connector.messages), connections AS (DELETE FROM connector.connections),
+    `WITH messages AS (DELETE FROM connector.messages), expired AS (DELETE FROM connector.expired_messages), connections AS (DELETE FROM connector.connections),
           changes AS (DELETE FROM connector.changes), batches AS (DELETE FROM connector.change_batches),
           inbox AS (DELETE FROM connector.inbox), leases AS (DELETE FROM connector.leases)
      UPDATE connector.feed SET base_seq = 0, cluster = NULL, deleted_seq = 0`,

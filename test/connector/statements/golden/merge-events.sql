@@ -171,15 +171,16 @@ moved AS (
                 CASE WHEN c.visible IS DISTINCT FROM (e.was).visible THEN 'visible' END,
                 CASE WHEN c.deleted_at IS DISTINCT FROM (e.was).deleted_at THEN 'deletedAt' END],
                 NULL)) <> '[]' AS is_news
--- 37 lines as in merge-messages.sql, from: ),
+-- 47 lines as in merge-messages.sql, from: ),
               WHEN $43::text = 'send' THEN 'connector'
               ELSE 'unknown' END, CASE WHEN i.media_url IS NOT NULL AND EXISTS (SELECT FROM connector.media_keeping)
               THEN '{"state": "pending"}'::jsonb END, false,
          $43::text, $42::bigint, NULL,
          13
            | CASE WHEN i.status IS NULL THEN 0 ELSE 2 END
-           | CASE WHEN i.status_conflict THEN 16 ELSE 0 END, CASE WHEN i.webhook_seen <> 0 THEN $42::bigint END
--- 103 lines as in merge-messages.sql, from: FROM input_messages i JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
+           | CASE WHEN i.status_conflict THEN 16 ELSE 0 END,
+               CASE WHEN i.webhook_seen <> 0 THEN $42::bigint END,
+-- 104 lines as in merge-messages.sql, from: i.filed_at
       (SELECT count(*) FROM made) AS all_made,
       (SELECT count(*) FROM moved) AS all_moved
 -- 28 lines as in merge-messages.sql, from: ),

@@ -87,6 +87,15 @@ owners AS (
   UNION ALL
   SELECT connection_id, account_id FROM made
 ),
+filed AS (
+  SELECT i.*, coalesce((
+           SELECT max(k.filed_at) FROM connector.messages k WHERE k.id = i.id AND k.connection_id = i.connection_id
+         ), f.messages_from) AS filed_at
+    FROM input_messages i
+    JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
+   CROSS JOIN connector.feed f
+   WHERE (SELECT true FROM connector.expired_messages x WHERE x.id = i.id AND x.connection_id = i.connection_id) IS NULL
+),
 merged AS (
   INSERT INTO connector.messages AS m
     (connection_id,
@@ -105,7 +114,8 @@ merged AS (
         polled,
         webhook_seen,
         status_conflict,
-     origin, media_copy, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
+     origin, media_copy, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at,
+     filed_at)
   SELECT i.connection_id,
       i.id,
       i.account_id,
@@ -129,10 +139,12 @@ merged AS (
          $34::text, $33::bigint, NULL,
          13
            | CASE WHEN i.status IS NULL THEN 0 ELSE 2 END
-           | CASE WHEN i.status_conflict THEN 16 ELSE 0 END, CASE WHEN i.webhook_seen <> 0 THEN $33::bigint END
-    FROM input_messages i JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
+           | CASE WHEN i.status_conflict THEN 16 ELSE 0 END,
+               CASE WHEN i.webhook_seen <> 0 THEN $33::bigint END,
+               i.filed_at
+    FROM filed i
    ORDER BY i.connection_id, i.id
-  ON CONFLICT (connection_id, id) DO UPDATE
+  ON CONFLICT (connection_id, id, filed_at) DO UPDATE
      SET direction = CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END,
          peer = CASE WHEN (excluded.peer IS NOT NULL AND (m.peer IS NULL OR m.peer_named)) THEN excluded.peer ELSE m.peer END,
          text = coalesce(m.text, excluded.text),

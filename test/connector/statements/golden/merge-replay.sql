@@ -7,7 +7,10 @@ owners AS (
   SELECT connection_id, account_id, history_until FROM known
   UNION ALL
   SELECT connection_id, account_id, history_until FROM made
--- 38 lines as in merge-messages.sql, from: ),
+),
+filed AS (
+  SELECT i.*, o.history_until, coalesce((
+-- 45 lines as in merge-messages.sql, from: SELECT max(k.filed_at) FROM connector.messages k WHERE k.id = i.id AND k.connection_id = i.connection_id
               WHEN $34::text = 'poll' AND NOT EXISTS (
     SELECT FROM connector.outbound s
      WHERE s.connection_id = i.connection_id AND (s.in_doubt OR s.state = 'sending')
@@ -16,13 +19,13 @@ owners AS (
        AND (s.text IS NULL OR i.text IS NULL OR s.text = i.text)) THEN 'elsewhere'
               ELSE 'unknown' END, CASE WHEN i.media_url IS NOT NULL AND EXISTS (SELECT FROM connector.media_keeping)
               THEN '{"state": "pending"}'::jsonb END,
-                  $34::text = 'poll' AND coalesce(i.created_at < o.history_until,
+                  $34::text = 'poll' AND coalesce(i.created_at < i.history_until,
                   false),
          $34::text, $33::bigint, NULL,
          13
            | CASE WHEN i.status IS NULL THEN 0 ELSE 2 END
-           | CASE WHEN i.status_conflict THEN 16 ELSE 0 END, NULL::bigint
--- 161 lines as in merge-messages.sql, from: FROM input_messages i JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
+           | CASE WHEN i.status_conflict THEN 16 ELSE 0 END, NULL::bigint, i.filed_at
+-- 161 lines as in merge-messages.sql, from: FROM filed i
       $35::text,
 -- 23 lines as in merge-messages.sql, from: m.status,
       $35::text,
