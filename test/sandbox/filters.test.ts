@@ -103,6 +103,8 @@ describe('deliveries', () => {
     await settle();
     expect(await messagesOf(`/deliveries${query('status:delivered')}&event=message.received`)).toEqual([one]);
     expect(await messagesOf(`/deliveries${query('status:delivered')}&outcome=dropped`)).toEqual([]);
+    const of = (id: string) => messagesOf(`/deliveries${query('status:delivered')}&connectionId=${id}`);
+    expect([await of(hook.connectionId), await of('cother')]).toEqual([[one], []]);
   });
 
   it('are paged among those that match', async () => {
