@@ -109,6 +109,9 @@ describe('faults of the API', () => {
     faults = [{ type: 'delay', ms: 30_000 }];
     const call = send();
     await clock.timerSet(30_000);
+    faults = [];
+    // Of others, more are answered meanwhile than it takes to carry it out.
+    for (let others = 0; others < 5; others += 1) await service.call('GET', '/messages', { key: seeded.key });
     expect(await service.platform.contacts.received(to)).toEqual([]);
     await clock.advance(30_000);
     expect((await call).status).toBe(200);

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { ReceivedRequest } from '../../support/receiver.ts';
-import { isSignedWith } from '../../support/signed-request.ts';
 import { useHookedSandbox } from '../hooked-sandbox.ts';
 
 const hook = useHookedSandbox();
@@ -11,16 +9,10 @@ const hits = async (): Promise<number[]> =>
   (await hook.call('GET', '/faults')).body.rules.map((rule: { hits: number }) => rule.hits);
 const settle = () => hook.service.platform.delivery.settle();
 const attempts = async () => (await hook.call('GET', '/deliveries?limit=1')).body.entries[0].attempts;
-const idOf = (request: ReceivedRequest | undefined): string =>
-  JSON.parse(request?.body.toString() ?? '{}').message?.id;
 const send = (to: string) =>
   hook.api('POST', '/messages', { connectionId: hook.connectionId, to, text: 'hello' });
 
-const isSigned = (request: ReceivedRequest | undefined): boolean => isSignedWith(hook.secret, request);
-
-describe('faults of webhooks, set over HTTP', () => {
-  const onFirst = (action: object) => put([{ id: 'fault', match: { surface: 'webhook' }, action, first: 1 }]);
-
+describe('faults, set over HTTP', () => {
   it('are listed with their hits', async () => {
     const rule = {
       id: 'twice',
@@ -73,18 +65,6 @@ describe('faults of webhooks, set over HTTP', () => {
     });
   });
 
-  it('for an event, once removed, still apply to the events that they have hit', async () => {
-    const lost = { id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' };
-    await hook.call('POST', '/faults', { ...lost, first: 1 });
-    await hook.write();
-    await hook.clock.timerSet(500);
-    await hook.call('DELETE', '/faults/lost');
-    await hook.clock.advance(500);
-    await hook.clock.pass(1_000);
-    await settle();
-    expect(hook.receiver.requests).toHaveLength(0);
-  });
-
   it('apply to every event that happened before they are removed', async () => {
     await put([{ id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' }]);
     const path = '/contacts/447700900555/messages';
@@ -99,39 +79,12 @@ describe('faults of webhooks, set over HTTP', () => {
   });
 
   it('drop: the attempt is not sent, and names the rule', async () => {
-    await onFirst({ type: 'drop' });
+    await put([{ id: 'fault', match: { surface: 'webhook' }, action: { type: 'drop' }, first: 1 }]);
     await hook.write();
     await hook.clock.pass(500);
     await settle();
     expect(await attempts()).toMatchObject([{ error: 'dropped', faults: ['fault'] }, { status: 200 }]);
     expect(hook.receiver.requests).toHaveLength(1);
-  });
-
-  it('drop of an event: all of its attempts are lost, and the ledger contains it', async () => {
-    await put([
-      { id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, probability: 1, per: 'event' },
-    ]);
-    const { body: written } = await hook.write();
-    await hook.clock.pass(500);
-    await hook.clock.pass(1_000);
-    await settle();
-    expect(hook.receiver.requests).toHaveLength(0);
-    expect((await hook.call('GET', '/deliveries')).body.entries[0].outcome).toBe('dropped');
-    expect((await hook.call('GET', '/ledger')).body.entries).toMatchObject([
-      { seq: 1, messageId: written.messageId },
-    ]);
-    expect(await hits()).toEqual([1]);
-  });
-
-  it('reorder of everything: the last event arrives first', async () => {
-    await put([{ id: 'all', match: { surface: 'webhook' }, action: { type: 'reorder' } }]);
-    const written = [];
-    for (const text of ['one', 'two', 'three']) written.push((await hook.write(text)).body.messageId);
-    await expect.poll(hits).toEqual([3]);
-    await hook.clock.advance(3_000);
-    await settle();
-    expect(hook.receiver.requests.map(idOf)).toEqual(written.reverse());
-    expect(await hits()).toEqual([3]);
   });
 
   it('reorder of statuses: delivered and read arrive before sent', async () => {
@@ -160,94 +113,6 @@ describe('faults of webhooks, set over HTTP', () => {
     await settle();
     expect(hook.receiver.requests).toHaveLength(1);
     expect(await hits()).toEqual([0, 1]);
-  });
-
-  it.each([
-    ['six minutes unless told', {}, 360_000],
-    ['as long as told', { byMs: 3_600_000 }, 3_600_000],
-  ])('stale_timestamp: the signature is valid for a time in the past: %s', async (_what, fields, byMs) => {
-    await onFirst({ type: 'stale_timestamp', ...fields });
-    await hook.write();
-    await settle();
-    const [stale] = hook.receiver.requests;
-    expect(stale?.headers['x-service-timestamp']).toEqual([String(hook.clock.now() - byMs)]);
-    expect(isSigned(stale)).toBe(true);
-  });
-
-  it('slow: the second half of the body arrives later', async () => {
-    await onFirst({ type: 'slow', ms: 3_000 });
-    await hook.write();
-    await hook.clock.pass(3_000);
-    await settle();
-    expect(hook.receiver.requests.map(isSigned)).toEqual([true]);
-    expect(await attempts()).toMatchObject([{ status: 200, ms: 3_000, faults: ['fault'] }]);
-  });
-
-  it('draw the same for the same seed, and differently for another', async () => {
-    const outcomes = async (seed: number): Promise<string> => {
-      await hook.call('POST', '/reset');
-      hook.clock.forget();
-      const rule = { match: { surface: 'webhook' }, action: { type: 'drop' }, probability: 0.5 };
-      await put([{ id: 'lossy', ...rule }], seed);
-      await hook.call('PUT', '/hosts/crm.example.com', { target: hook.receiver.origin });
-      await hook.api('PUT', '/webhook', { url: 'https://crm.example.com/' });
-      const { connections } = (await hook.api('GET', '/connections')).body;
-      await hook.service.platform.messages.receiveMany(
-        connections.find(({ provider }: { provider: string }) => provider === 'qr').id,
-        Array.from({ length: 40 }, () => ({ from: '491700000009', text: 'hello' })),
-      );
-      // Whatever is lost is tried again by the clock: only the first attempts are compared.
-      const listAttempts = async (): Promise<{ attempts: { error?: string }[] }[]> =>
-        (await hook.call('GET', '/deliveries')).body.entries;
-      await expect
-        .poll(async () => (await listAttempts()).every(({ attempts: made }) => made.length > 0))
-        .toBe(true);
-      return (await listAttempts()).map((entry) => entry.attempts[0]?.error ?? 'sent').join();
-    };
-    const first = await outcomes(7);
-    expect(first).toContain('dropped');
-    expect(first).toContain('sent');
-    expect(await outcomes(7)).toBe(first);
-    expect(await outcomes(8)).not.toBe(first);
-  });
-});
-
-describe('faults of the API, set over HTTP', () => {
-  it('status: answers instead of the service, and does not affect the next call', async () => {
-    const action = { type: 'status', code: 429, error: 'rate_limited', retryAfter: 7 };
-    await put([{ id: 'busy', match: { surface: 'api', path: '/messages' }, action, first: 1 }]);
-    const refused = await hook.api('GET', '/messages', undefined, { faulted: true });
-    expect({ status: refused.status, body: refused.body }).toEqual({
-      status: 429,
-      body: { error: 'rate_limited' },
-    });
-    expect(refused.headers.get('retry-after')).toBe('7');
-    expect((await hook.api('GET', '/messages')).status).toBe(200);
-  });
-
-  it('match the path, which may end with an asterisk', async () => {
-    const action = { type: 'status', code: 503 };
-    await put([
-      { id: 'below', match: { surface: 'api', path: '/connections/*' }, action },
-      { id: 'all of it', match: { surface: 'api', path: '/webhook*', method: 'POST' }, action },
-    ]);
-    const status = async (method: string, path: string): Promise<number> =>
-      (await hook.api(method, path, undefined, { faulted: true })).status;
-    expect(await status('GET', '/connections')).toBe(200);
-    expect(await status('GET', `/connections/${hook.connectionId}`)).toBe(503);
-    expect(await status('GET', '/webhook')).toBe(200);
-    expect(await status('POST', '/webhook/rotate')).toBe(503);
-    expect(await hits()).toEqual([1, 1]);
-  });
-
-  it('delay: holds a call before it is handled, and no other', async () => {
-    const action = { type: 'delay', ms: 4_000 };
-    await put([{ id: 'slow', match: { surface: 'api' }, action, first: 1 }]);
-    const held = hook.api('GET', '/messages');
-    await hook.clock.timerSet(4_000);
-    expect((await hook.api('GET', '/messages')).status).toBe(200);
-    await hook.clock.advance(4_000);
-    expect((await held).status).toBe(200);
   });
 });
 
