@@ -1,11 +1,13 @@
 import { once } from 'node:events';
-import { createServer, request as openRequest, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request as openRequest } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { within } from '../../src/runtime/clock/deadline.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import type { WatchForward } from '../../src/runtime/http-server/forward.ts';
+import type { HttpServer } from '../../src/runtime/http-server/http-server.ts';
 import { createSandboxApp } from '../../src/sandbox/app.ts';
+import { askPort, type RawCall } from '../support/ask-as.ts';
+import { listen } from '../support/listen.ts';
 import { silentLogger } from '../support/platform.ts';
 import { exchangeRaw } from '../support/raw-exchange.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -17,8 +19,7 @@ describe('the proxy at /connector on the sandbox', () => {
   let target: string;
   /** The bodies of each write and its response, as a recorder receives them. */
   let watched: [string | null, string | null][];
-  let server: Server;
-  let port: number;
+  let server: HttpServer;
 
   beforeEach(async () => {
     connector = await startReceiver();
@@ -33,30 +34,15 @@ describe('the proxy at /connector on the sandbox', () => {
       connector: () => ({ url: target, token: TOKEN }),
       watchForward: { connector: watch, service: watch },
     });
-    server = createServer(app).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    ({ port } = server.address() as AddressInfo);
+    server = await listen(app);
   });
 
   afterEach(async () => {
-    server.close();
-    server.closeAllConnections();
+    await server.drain(0);
     await connector.close();
   });
 
-  // fetch would rewrite the paths that matter here.
-  async function call(
-    path: string,
-    options: { method?: string; headers?: Record<string, string>; body?: string } = {},
-  ): Promise<{ status: number; headers: Record<string, unknown>; text: string }> {
-    const { method = 'GET', headers = {}, body } = options;
-    const outgoing = openRequest({ host: '127.0.0.1', port, path, method, headers });
-    outgoing.end(body);
-    const [answer] = await once(outgoing, 'response');
-    const chunks: Buffer[] = [];
-    for await (const chunk of answer) chunks.push(chunk as Buffer);
-    return { status: answer.statusCode, headers: answer.headers, text: Buffer.concat(chunks).toString() };
-  }
+  const call = (path: string, options?: RawCall) => askPort(server.port, path, options);
 
   it('forwards a call with the token of the connector, whatever credential the caller sent', async () => {
     connector.script({ status: 202, headers: { 'X-Kept': 'yes' }, body: '{"ok":true}' });
@@ -114,7 +100,7 @@ describe('the proxy at /connector on the sandbox', () => {
         'x-forwarded-host': 'evil.example.com',
         forwarded: 'for=192.0.2.1',
         'x-real-ip': '192.0.2.1',
-        referer: `http://127.0.0.1:${port}/?q=private`,
+        referer: `http://127.0.0.1:${server.port}/?q=private`,
         'x-kept': 'yes',
       },
     });
@@ -135,7 +121,7 @@ describe('the proxy at /connector on the sandbox', () => {
         'Connection: close',
       ];
       const chunked = `${hidden.length.toString(16)}\r\n${hidden}\r\n0\r\n\r\n`;
-      const { statuses } = await exchangeRaw(port, `${head.join('\r\n')}\r\n\r\n${chunked}`);
+      const { statuses } = await exchangeRaw(server.port, `${head.join('\r\n')}\r\n\r\n${chunked}`);
 
       expect(statuses.at(-1)).toBe(200);
       expect(connector.requests).toMatchObject([{ method, path: '/v1/messages' }]);
@@ -162,7 +148,7 @@ describe('the proxy at /connector on the sandbox', () => {
   it('answers only to the names of this machine, and to no page of another origin', async () => {
     for (const headers of [
       { host: 'evil.example.com' },
-      { host: `localhost.evil.example.com:${port}` },
+      { host: `localhost.evil.example.com:${server.port}` },
       { origin: 'https://evil.example.com' },
       { 'sec-fetch-site': 'cross-site' },
     ]) {
@@ -200,31 +186,29 @@ describe('the proxy at /connector on the sandbox', () => {
 
   it('aborts the call when the caller disconnects', async () => {
     const left = Promise.withResolvers<void>();
-    const stream = createServer((request, response) => {
+    const stream = await listen((request, response) => {
       request.once('close', () => left.resolve());
       response.writeHead(200).write('data: 1\n\n');
-    }).listen(0, '127.0.0.1');
-    await once(stream, 'listening');
-    target = `http://127.0.0.1:${(stream.address() as AddressInfo).port}`;
+    });
+    target = stream.url;
 
-    const outgoing = openRequest({ host: '127.0.0.1', port, path: '/connector/v1/changes/stream' }).end();
+    const outgoing = openRequest(`${server.url}/connector/v1/changes/stream`).end();
     const [answer] = await once(outgoing, 'response');
     const [first] = await once(answer, 'data');
     outgoing.destroy();
     await left.promise;
 
     expect(String(first)).toBe('data: 1\n\n');
-    stream.close();
+    await stream.drain(0);
   });
 
   it('breaks an answer off where the connector does', async () => {
-    const broken = createServer((_, response) => {
+    const broken = await listen((_, response) => {
       response.writeHead(200, { 'content-length': '100' }).write('the beginning', () => response.destroy());
-    }).listen(0, '127.0.0.1');
-    await once(broken, 'listening');
-    target = `http://127.0.0.1:${(broken.address() as AddressInfo).port}`;
+    });
+    target = broken.url;
     await expect(within(systemClock, 5_000, call('/connector/v1/messages'))).rejects.toThrow('aborted');
-    broken.close();
+    await broken.drain(0);
   });
 
   it('reports that the connector does not answer', async () => {

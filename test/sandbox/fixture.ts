@@ -1,6 +1,6 @@
-import { request as openRequest } from 'node:http';
 import { type AttachedConnector, createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts';
 import { createSandboxPorts, type SandboxPorts } from '../../src/sandbox/sandbox-ports.ts';
+import { askPort } from '../support/ask-as.ts';
 import { checkAnswer } from '../support/check-answer.ts';
 import { listen } from '../support/listen.ts';
 import type { ManualClock } from '../support/manual-clock.ts';
@@ -108,35 +108,22 @@ export async function startTestSandbox(options: TestSandboxOptions = {}): Promis
     ports,
     port,
     // fetch would not let a test send a Host of its own.
-    call: (method, path, body, headers = {}) =>
-      new Promise((resolve, reject) => {
-        const payload = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
-        const type = payload === undefined ? {} : { 'content-type': 'application/json' };
-        const outgoing = openRequest(
-          { port, host: '127.0.0.1', method, path: `/sandbox/v1${path}`, headers: { ...type, ...headers } },
-          (answer) => {
-            const chunks: Buffer[] = [];
-            answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-            answer.once('end', () => {
-              const text = Buffer.concat(chunks).toString();
-              const parsed: unknown = text === '' ? null : JSON.parse(text);
-              const { statusCode: status = 0, headers: answered } = answer;
-              try {
-                checkAnswer('sandbox', method, path, {
-                  status,
-                  body: parsed,
-                  header: (name) => [answered[name]].flat()[0] ?? null,
-                });
-              } catch (error) {
-                reject(error);
-              }
-              resolve({ status, headers: answered, body: parsed });
-            });
-          },
-        );
-        outgoing.once('error', reject);
-        outgoing.end(payload);
-      }),
+    async call(method, path, body, headers = {}) {
+      const payload = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
+      const type = payload === undefined ? {} : { 'content-type': 'application/json' };
+      const { text, ...answer } = await askPort(port, `/sandbox/v1${path}`, {
+        method,
+        headers: { ...type, ...headers },
+        body: payload,
+      });
+      const parsed: unknown = text === '' ? null : JSON.parse(text);
+      checkAnswer('sandbox', method, path, {
+        status: answer.status,
+        body: parsed,
+        header: (name) => [answer.headers[name]].flat()[0] ?? null,
+      });
+      return { ...answer, body: parsed };
+    },
     api,
     async qrConnection() {
       const { connections } = (await api('GET', '/connections')).body;

@@ -1,30 +1,21 @@
-import { once } from 'node:events';
-import { request as openRequest } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { askPort } from '../support/ask-as.ts';
 import { ofFile } from '../support/of-file.ts';
 import { startTestSandbox } from './fixture.ts';
 
 const test = ofFile(startTestSandbox);
 
-// biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
-type Answer = { status: number; headers: Record<string, any>; body: any };
-
 async function call(
   path: string,
-  options: { method?: string; headers?: Record<string, string>; body?: object } = {},
-): Promise<Answer> {
-  const { method = 'GET', headers = {}, body } = options;
+  { body, headers, ...more }: { method?: string; headers?: Record<string, string>; body?: object } = {},
+) {
   const type = body === undefined ? {} : { 'content-type': 'application/json' };
-  const outgoing = openRequest({
-    ...{ host: '127.0.0.1', port: test.port, path: `/service${path}`, method },
+  const { text, ...answer } = await askPort(test.port, `/service${path}`, {
+    ...more,
     headers: { ...type, ...headers },
+    body: body && JSON.stringify(body),
   });
-  outgoing.end(body === undefined ? undefined : JSON.stringify(body));
-  const [answer] = await once(outgoing, 'response');
-  const chunks: Buffer[] = [];
-  for await (const chunk of answer) chunks.push(chunk as Buffer);
-  const text = Buffer.concat(chunks).toString();
-  return { status: answer.statusCode, headers: answer.headers, body: JSON.parse(text) };
+  return { ...answer, body: JSON.parse(text) };
 }
 
 const calls = async (query = '') => (await test.call('GET', `/calls${query}`)).body.entries;

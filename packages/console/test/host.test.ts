@@ -1,46 +1,20 @@
-import { once } from 'node:events';
-import { createServer, request as openRequest, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PageNotBuilt } from '../../../src/console-host/build-page.ts';
 import { consoleHost } from '../../../src/console-host/console-host.ts';
 import { SCREENS } from '../../../src/contract/console/screens.ts';
+import type { HttpServer } from '../../../src/runtime/http-server/http-server.ts';
 import { createJsonApp } from '../../../src/runtime/http-server/json-app.ts';
 import { createSandboxApp } from '../../../src/sandbox/app.ts';
+import { askPort as call } from '../../../test/support/ask-as.ts';
+import { listen } from '../../../test/support/listen.ts';
 import { silentLogger } from '../../../test/support/platform.ts';
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
-interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly text: string;
-}
-
-/** Lets a test set the Host header, which fetch does not. */
-async function call(
-  port: number,
-  path: string,
-  { method = 'GET', headers = {} }: { method?: string; headers?: Record<string, string> } = {},
-): Promise<Answer> {
-  const outgoing = openRequest({ host: '127.0.0.1', port, path, method, headers });
-  outgoing.end();
-  const [answer] = await once(outgoing, 'response');
-  const chunks: Buffer[] = [];
-  for await (const chunk of answer) chunks.push(chunk as Buffer);
-  return { status: answer.statusCode, headers: answer.headers, text: Buffer.concat(chunks).toString() };
-}
-
-async function serve(app: Parameters<typeof createServer>[1]): Promise<{ server: Server; port: number }> {
-  const server = createServer(app).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { server, port: (server.address() as AddressInfo).port };
-}
-
 describe('the console on the sandbox', () => {
-  let server: Server;
+  let server: HttpServer;
   let port: number;
 
   beforeAll(async () => {
@@ -50,13 +24,11 @@ describe('the console on the sandbox', () => {
       serviceUrl: () => 'http://127.0.0.1/api/v1',
       serverUrl: () => 'http://127.0.0.1/sandbox/v1',
     });
-    ({ server, port } = await serve(app));
+    server = await listen(app);
+    ({ port } = server);
   });
 
-  afterAll(() => {
-    server.close();
-    server.closeAllConnections();
-  });
+  afterAll(() => server.drain(0));
 
   it.each(['/', '/deliveries', '/deliveries/42', '/calls?q=status%3A4*'])(
     'serves the page at %s without inline code, with a strict policy, uncached',
@@ -177,9 +149,9 @@ describe('a page whose build failed', () => {
           ),
       }),
     );
-    const { server, port } = await serve(app);
-    const { status, headers, text } = await call(port, '/');
-    server.close();
+    const server = await listen(app);
+    const { status, headers, text } = await call(server.port, '/');
+    await server.drain(0);
     expect([status, headers['content-type'], headers['cache-control']]).toEqual([
       503,
       'text/html; charset=utf-8',
