@@ -18,7 +18,7 @@ const LIMITS: readonly (readonly [
   ['src/contract', 7973],
   ['src/commands, cli', 5755, ['src/commands', 'src/cli']],
   ['src/scenario, testing, client', 2166, ['src/scenario', 'src/testing', 'src/client']],
-  ['packages/console, src/console-host', 15878, ['packages/console/src', 'src/console-host']],
+  ['packages/console, src/console-host', 15863, ['packages/console/src', 'src/console-host']],
   ['packages/certify, conformance', 10480, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1140],

@@ -34,7 +34,6 @@ export interface CallInput<Row> {
   readonly query?: QueryOf<Row>;
   readonly body?: BodyOf<Row>;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
 }
 
 /** A response that is not a success, or none at all: then `status` is 0 and the server is gone. */
@@ -119,13 +118,11 @@ export const READ_LIMIT_MS = 4_500;
 
 async function send(
   { method, path, body }: RequestShape,
-  { headers = {}, signal }: { headers?: Readonly<Record<string, string>>; signal?: AbortSignal },
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<unknown> {
   const call = `${method} ${path.split('?')[0]}`;
   const limit = method === 'GET' ? AbortSignal.timeout(READ_LIMIT_MS) : undefined;
-  const signals = [signal, limit].filter((each) => each !== undefined);
-  const fail = (error: unknown): never => {
-    if (signal?.aborted === true) throw error;
+  const fail = (): never => {
     if (limit?.aborted !== true) throw new ApiError(call, 0, 'unreachable', 'The server does not respond.');
     throw new ApiError(call, 0, 'timeout', `There was no response within ${READ_LIMIT_MS / 1_000} s.`);
   };
@@ -133,11 +130,9 @@ async function send(
     method,
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.any(signals),
+    ...(limit === undefined ? {} : { signal: limit }),
   }).catch(fail);
-  const answer: unknown = await response
-    .json()
-    .catch(() => (limit?.aborted === true ? fail(undefined) : undefined));
+  const answer: unknown = await response.json().catch(() => (limit?.aborted === true ? fail() : undefined));
   if (response.ok) return answer;
   const { error, message, field, hint } = (answer ?? {}) as Readonly<Record<string, string | undefined>>;
   // The command was started again: the server replaces this page by one that says how to be admitted.
@@ -155,7 +150,9 @@ function clientOf<Table extends Endpoints>(prefix: string) {
     path: Path,
     input: CallInput<RowOf<Table, Method, Path>> = {},
   ): Promise<AnswerOf<RowOf<Table, Method, Path>>> =>
-    send(shapeRequest(prefix, method, path, input), input) as Promise<AnswerOf<RowOf<Table, Method, Path>>>;
+    send(shapeRequest(prefix, method, path, input), input.headers) as Promise<
+      AnswerOf<RowOf<Table, Method, Path>>
+    >;
 }
 
 export const SANDBOX_PREFIX = '/sandbox/v1';
@@ -172,7 +169,7 @@ export const connector = clientOf<typeof CONNECTOR_ENDPOINTS>('/connector');
 /** What this page is connected to. */
 export async function readMode(): Promise<ConsoleMode> {
   const path = '/console.json';
-  const mode = await send({ method: 'GET', path }, {});
+  const mode = await send({ method: 'GET', path });
   if (mode !== undefined) return mode as ConsoleMode;
   throw new ApiError(`GET ${path}`, 200, 'not_json', `The response of ${path} is not JSON.`);
 }

@@ -1,4 +1,4 @@
-import { type FormEvent, type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react';
+import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react';
 import { Button } from './button.tsx';
 import { useKeys } from './keys.ts';
 import { Failure } from './states.tsx';
@@ -37,15 +37,12 @@ async function contentOf(text: string, file: File | undefined): Promise<Content>
 export function Composer({
   label,
   send,
-  hint,
 }: {
   /** Names the field: `Message to +44 …`. */
   readonly label: string;
   /** What it wrote is kept if this rejects. */
   readonly send: (content: Content) => Promise<unknown>;
-  readonly hint?: ReactNode;
 }) {
-  const id = useId();
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const [text, setText] = useState('');
@@ -94,7 +91,6 @@ export function Composer({
           className="field"
           rows={Math.min(5, text.split('\n').length)}
           aria-label={label}
-          aria-describedby={hint === undefined ? undefined : `${id}-hint`}
           placeholder={file === undefined ? 'Write a message' : 'Add a caption'}
           value={text}
           onChange={({ target }) => setText(target.value)}
@@ -116,11 +112,6 @@ export function Composer({
           Send
         </Button>
       </div>
-      {hint === undefined ? null : (
-        <p className="faint" id={`${id}-hint`}>
-          {hint}
-        </p>
-      )}
     </form>
   );
 }

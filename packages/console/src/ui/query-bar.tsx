@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import Search from 'lucide-react/icons/search';
 import Clear from 'lucide-react/icons/x';
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { isOf } from '../data/client.ts';
 import { useKeys } from './keys.ts';
 import { enter } from './take-focus.ts';
@@ -43,14 +43,12 @@ export function QueryBar({
   tokens,
   error,
   placeholder = 'Filter: words, key:value, !key:value',
-  children,
 }: {
   readonly value: string;
   readonly tokens: readonly QueryToken[];
   /** Why the list could not be read. */
   readonly error: unknown;
   readonly placeholder?: string;
-  readonly children?: ReactNode;
 }) {
   const navigate = useNavigate();
   const id = useId();
@@ -167,7 +165,6 @@ export function QueryBar({
             ))}
           </div>
         </div>
-        {children}
       </div>
       {!isWrong ? null : (
         <p className="query-error" id={`${id}-error`} role="alert">
