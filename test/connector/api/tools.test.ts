@@ -256,7 +256,9 @@ describe('a message did not arrive because', () => {
   it('it is not kept any longer, or was never read', async () => {
     await deliver('desk', 'old', '15550000014', 'Of last year');
     await world.database.query(`update connector.messages set erased = true, text = null where id = 'old'`);
-    expect(await why({ messageId: 'old' })).toMatchObject({ cause: 'erased', messageId: 'old' });
+    await world.database.query(`insert into connector.expired_messages values ('dropped', 'c1')`);
+    for (const messageId of ['old', 'dropped'])
+      expect(await why({ messageId })).toMatchObject({ cause: 'erased', messageId });
     const at = isoOf(world.clock.now() - 400 * 24 * 60 * MINUTE);
     const given = { connectionId: 'desk', contact: '15550000014', text: 'last year', at };
     expect(await why(given)).toMatchObject({ cause: 'not_kept' });

@@ -151,12 +151,18 @@ describe('a poll', () => {
     expect(bench.service.countRequests('/messages')).toBe(2);
   });
 
-  it('reads one page although a message on it was erased before a poll had read it', async () => {
+  it.each([
+    ['erased', 'update connector.messages set erased = true where id = $1'],
+    [
+      'dropped with its period',
+      'with gone as (delete from connector.messages where id = $1 returning id, connection_id) insert into connector.expired_messages select * from gone',
+    ],
+  ])('reads one page although a message on it was %s before a poll had read it', async (_how, statement) => {
     addMany(300, start, MINUTE);
     await bench.poll();
     const { id } = bench.service.addMessage('c1', start + 300 * MINUTE);
     await commitBatch(bench.database, { now: start, messages: [received('c1', id, { accountId: ACCOUNT })] });
-    await bench.database.query('update connector.messages set erased = true where id = $1', [id]);
+    await bench.database.query(statement, [id]);
     await bench.poll();
     bench.service.requests = [];
     await bench.poll();
