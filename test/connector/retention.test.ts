@@ -1,5 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import { commitBatch } from '../../src/connector/db/commit-batch.ts';
+import { beginMessagePeriod } from '../../src/connector/db/message-periods.ts';
 import { makePartitions } from '../../src/connector/db/time-partitions.ts';
 import { numberChanges } from '../../src/connector/feed/sequencer.ts';
 import { type RetentionDays, startRetention } from '../../src/connector/retention.ts';
@@ -156,6 +157,23 @@ it('the changes of a day are dropped with its partition, when the whole day is o
   await process.clock.advance(HOUR);
   await ended(process, 3);
   expect(await firstSeq()).toBe(6);
+});
+
+it('the messages of a period are dropped with it, when the whole period is old', async () => {
+  for (let day = -10; day <= 0; day += 1) {
+    await beginMessagePeriod(opened.database, T0 + day * DAY, DAY);
+    await writeDays(day, day);
+  }
+  const process = await start(Promise.resolve(), { messageDays: 7 });
+  await ended(process);
+  expect(await texts()).toBe(8);
+  await writeDays(1, 1);
+  await process.clock.advance(23 * HOUR);
+  await ended(process, 2);
+  expect(await texts()).toBe(9);
+  await process.clock.advance(HOUR);
+  await ended(process, 3);
+  expect(await texts()).toBe(8);
 });
 
 it('what else has texts of messages is kept for 90 days, but not for longer than messages', async () => {

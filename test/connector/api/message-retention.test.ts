@@ -89,6 +89,8 @@ it('after its days, a message stands in no table of the connector, and polling b
   await first.close();
   const everywhere = ['changes', 'dead_letters', 'inbox', 'messages', 'outbound'];
   expect(await found()).toEqual(everywhere.map((name) => `connector.${name}`));
+  // A period that can be dropped as a whole.
+  expect(await dumpDatabase(database.url)).toMatch(/^== connector\.messages_\d{13}$/m);
 
   // Ages count from the last good poll.
   const tenth = await onDay(10);

@@ -23,7 +23,14 @@ it('a period begins once the one before is old enough, in one process', async ()
   ]);
 });
 
-it('none begins while a message is being stored, so a message that is stored twice has one row', async () => {
+it('none begins while somebody writes messages', async () => {
+  await database.transaction(async (tx) => {
+    await tx.query('LOCK TABLE ONLY connector.messages IN ROW EXCLUSIVE MODE');
+    expect(await begin(0).catch(sqlState)).toBe('55P03');
+  });
+});
+
+it('a message that is stored twice while a period is to begin has one row', async () => {
   const [stored, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const storing = database.transaction(async (tx) => {
     await store(Object.create(database, { query: { value: tx.query.bind(tx) } }));
