@@ -295,8 +295,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   function arm(): void {
     if (closed && shares.held.length === 0) return;
     const never = Number.POSITIVE_INFINITY;
-    const waits = shares.held.map(({ partition: { unwritten, parked, dueAt } }) =>
-      Math.min(unwritten + parked > 0 ? row.placeMs : never, Math.max(0, dueAt - clock.now())),
+    const waits = shares.held.map(({ partition: { unwritten, dueAt } }) =>
+      Math.min(unwritten > 0 ? row.placeMs : never, Math.max(0, dueAt - clock.now())),
     );
     // Calls that hang must leave the memory.
     const waitMs = Math.min(failing ? RETRY_MS : never, isFull() ? row.placeMs : never, ...waits);

@@ -123,11 +123,6 @@ export class Partition {
     return { changes: this.#line.length, bytes: this.#bytes };
   }
 
-  /** Number of keys with a row in `parked`. */
-  get parked(): number {
-    return this.#parked.size;
-  }
-
   /** When the next parked key is due, epoch ms; infinite if none waits. */
   get dueAt(): number {
     let least = Number.POSITIVE_INFINITY;

@@ -9,8 +9,6 @@ const LATE_MS = 30_000;
 /** How often all sends are looked at. This may take long while somebody holds a snapshot: at most this part of the time. */
 const LOOK_EVERY_MS = 60_000;
 const LOOKING_PART = 1 / 50;
-/** Maximum number of queues that are remembered. With more, every check looks at all sends. */
-const MAX_QUEUES = 20_000;
 
 /** Every send up to `above` has finished, except in `queues`: there, every send up to the position of the queue has. */
 export interface KnownQueues {
@@ -95,7 +93,6 @@ export function createQueueFloors(clock: Clock): QueueFloors {
 
 /** With `last`, the floors rise to what was noted one step ago. A send below its floor was stored late, and lowers it. */
 function learn(before: State, found: readonly FoundQueue[], last: number | undefined, now: number): State {
-  if (found.length > MAX_QUEUES) return NOTHING;
   const rise = ({ floor, next }: Floor, then: number): Floor =>
     last === undefined ? { floor, next: Math.min(next, then) } : { floor: next, next: then };
   const queues = new Map<string, Floor>();

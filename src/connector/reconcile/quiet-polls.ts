@@ -3,7 +3,7 @@ import { type CredentialOptions, clientOf } from '../accounts/credential-source.
 import type { PollState } from '../accounts/poll-state.ts';
 import type { KnownVersions } from '../db/connection-listing.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
-import { boundProgress, type KnownBeforePoll } from './progress.ts';
+import type { KnownBeforePoll } from './progress.ts';
 import { dueHorizon, HORIZONS } from './sweep-statuses.ts';
 
 /** What a poll that changed nothing had before it: the answers of the service, and the rows of the account. */
@@ -50,9 +50,7 @@ export function isNothingDue(
   const gaps = progress.coverage.gaps.length + progress.visibility.length + progress.sweeps.length;
   if (gaps > 0 || dueHorizon(progress.swept, { at: now, reference: latest }) !== HORIZONS[0]) return false;
   const { watermark } = progress.coverage;
-  const createdSince = latest - Math.max(0, now - state.lastGoodAt);
-  const bounded = boundProgress(progress, { now, createdSince }).coverage.watermark;
-  return watermark !== null && watermark === bounded && watermark <= latest;
+  return watermark !== null && watermark <= latest;
 }
 
 /** What a process keeps between the polls of its accounts. Nothing depends on it but time. */

@@ -135,7 +135,7 @@ export interface CoverageWalk {
   readonly closed: boolean;
   /** A gap was read to its end, or none was open. */
   readonly advanced: boolean;
-  /** The newest page was enough, was read completely, and did not move the watermark. */
+  /** The newest page was enough, and did not move the watermark. */
   readonly idle: boolean;
   /**
    * Everything created from this time on was read in this walk, statuses included; null means everything.
@@ -165,12 +165,6 @@ export async function walkAccount(
   let leave = (): void => undefined;
   let isLong = false;
   let taken = false;
-  let unread = 0;
-  const readNewest = async (): Promise<PolledPage> => {
-    const page = await newest();
-    unread = page.invalid.length;
-    return page;
-  };
   const stored = new Set(before.gaps.map((gap) => gap.cursor));
   const read = async (cursor: string | null): Promise<ReadResult<PolledMessage>> => {
     if (cursor !== null && !isLong) {
@@ -182,7 +176,7 @@ export async function walkAccount(
       ...request,
       cursor,
       isStored,
-      newest: taken ? undefined : readNewest,
+      newest: taken ? undefined : newest,
     });
     taken = true;
     if (answer === 'cursor_lost') return answer;
@@ -211,7 +205,7 @@ export async function walkAccount(
   );
   const closed = result.outcome === 'closed';
   const advanced = closed || result.gapsClosed > 0;
-  const idle = closed && result.pages === 1 && watermark === before.watermark && ahead <= 0 && unread === 0;
+  const idle = closed && result.pages === 1 && watermark === before.watermark && ahead <= 0;
   const walk = { closed, advanced, idle };
   if (!closed || before.gaps.length > 0) return { ...walk, readDownTo: undefined };
   const from = reachedTop(before);
@@ -341,9 +335,6 @@ async function readPage(context: PollContext, request: PageRequest): Promise<Rea
       await storeProgress(context, unreadChange(time, invalid.length));
     }
     noteUnread(context, page.unread, 'message');
-    // A walk ends with an error where a cursor cannot be read. What it has read until there is stored.
-    if (page.hasMore && page.nextCursor === null)
-      await commitPages(context, page.items, { kind, saved: [], closed: [], swept: [] });
     return { page };
   } catch (error) {
     if (cursor === null || !isLostCursor(error, request.isStored, context)) throw error;
