@@ -1,11 +1,13 @@
 import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
 import { readConsumers } from '../../../src/connector/consumers/consumer-store.ts';
+import { createOutage } from '../../../src/connector/consumers/outage.ts';
 import type { CallEnd, Sink, SinkCall } from '../../../src/connector/consumers/sinks/sink.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { logTo } from '../../support/log-to.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { ofFile } from '../../support/of-file.ts';
-import { newId } from '../support/event-fixtures.ts';
+import { newId, silentLogger } from '../support/event-fixtures.ts';
 import { ConsumerBench } from './consumer-bench.ts';
 
 const bench = ofFile(() => ConsumerBench.open());
@@ -257,4 +259,15 @@ describe('a consumer behind a gateway', () => {
     expect(calls.filter(({ connectionId }) => connectionId === other).length).toBeGreaterThanOrEqual(2);
     expect((await traces()).slice(0, 2)).toEqual([0, 0]);
   });
+});
+
+it('a try that was stopped, because another process has its connection now, is made again at once', async () => {
+  const clock = new ManualClock();
+  const ofOutage = { clock, logger: silentLogger, random: () => 0, consumer: 'crm', onDue: () => undefined };
+  const outage = createOutage(ofOutage);
+  outage.end(AWAY, { isTry: false, connectionId: 'c1' });
+  await clock.advance(1_000);
+  expect([outage.begin(), outage.allows]).toEqual([true, false]);
+  outage.end({ kind: 'stopped' }, { isTry: true, connectionId: 'c1' });
+  expect([outage.begin(), outage.allows]).toEqual([true, false]);
 });

@@ -152,6 +152,15 @@ describe('reading a verified body', () => {
     expect(read(text)).toMatchObject({ kind: 'message', message: { createdAt: context.signedAt } });
   });
 
+  it('names what an unknown event is about, as far as it can be read', () => {
+    const told = (rest: object) => read({ event: 'message.reaction', ...rest });
+    expect(told({ connection_id: 'c1', message: {} })).toMatchObject({
+      names: { connectionId: 'c1', messageId: null },
+    });
+    expect(told({ message: { id: 'm1' } })).toMatchObject({ names: { connectionId: null, messageId: 'm1' } });
+    expect(told({})).not.toHaveProperty('names');
+  });
+
   it('names the message of a status that does not exist', () => {
     const event = { ...statusEvent, message: { ...statusEvent.message, status: 'seen' } };
     expect(read(event)).toMatchObject({

@@ -72,6 +72,9 @@ describe('the polling period', () => {
     bench.service.onRequest = () => void bench.clock.skip(500);
     await bench.poll();
     expect(await shown('connector_poll_seconds_sum')).toEqual([1, 0]);
+    bench.service.fault = () => 'reset';
+    await bench.poll();
+    expect(await shown('connector_poll_seconds_sum')).toEqual([1, 0.5]);
   });
 
   it('continues after a restart when it is due, and asks for no sweep of what was swept', async () => {

@@ -10,7 +10,7 @@ import * as setting from '../../../src/runtime/config/setting.ts';
 const definition = {
   APP_PORT: setting.integer({ description: 'port', min: 0, max: 65_535, default: 4_020 }),
   APP_MODE: setting.oneOf({ description: 'mode', values: ['all', 'web'], default: 'all' }),
-  APP_NAME: setting.string({ description: 'name' }),
+  APP_NAME: setting.string({ description: 'name', pattern: /^[a-z]+$/ }),
   APP_URL: setting.url({ description: 'url', protocols: ['https:'] }),
   APP_PERIOD_MS: setting.duration({ description: 'period', min: 100, max: 1_000, default: 500 }),
   APP_HOSTS: setting.list({ description: 'hosts' }),
@@ -97,6 +97,7 @@ describe('reading settings', () => {
     ['APP_URL', 'http://crm.example'],
     ['APP_URL', 'https://crm.example/?a=1'],
     ['APP_HOSTS', ' , ,'],
+    ['APP_NAME', 'a name'],
   ])('refuses %s=%s', (name, value) => {
     expect(failureOf({ [name]: value })).toContain(`  ${name}: found '`);
   });

@@ -1,5 +1,6 @@
 import { register } from 'prom-client';
 import { describe, expect, it } from 'vitest';
+import { measureDatabase } from '../../../src/runtime/metrics/measure-database.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 
 describe('metrics', () => {
@@ -23,6 +24,16 @@ describe('metrics', () => {
     expect(text).toContain('commit_seconds_bucket{le="0.1"} 0');
     expect(text).toContain('commit_seconds_bucket{le="1"} 1');
     expect(text).not.toContain('process_cpu');
+  });
+
+  it('show the health of each pool of connections', async () => {
+    const metrics = createMetrics();
+    const health = { open: 4, busy: 3, waiting: 2, deadlineHits: 1, generation: 0, replacedPools: 0 };
+    measureDatabase(metrics, { main: { health } });
+    const { text } = await metrics.render();
+    for (const [state, count] of Object.entries({ open: 4, busy: 3, waiting: 2 }))
+      expect(text).toContain(`connector_database_connections{pool="main",state="${state}"} ${count}`);
+    expect(text).toContain('connector_database_deadline_hits{pool="main"} 1');
   });
 
   it('keep two sets apart and do not use the global registry', async () => {
