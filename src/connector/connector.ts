@@ -355,7 +355,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     {
       start() {
         if (!works) return;
-        retention = startRetention({ ...working, messageDays, changeDays: options.changeRetentionDays });
+        retention = startRetention({ ...working, messageDays, changeDays });
         readingAgain = startReadingAgain(working);
       },
       // What is deleted causes no work.

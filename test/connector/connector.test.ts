@@ -1,10 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { syncNow } from '../../src/connector/api/sync.ts';
+import { listPartitions } from '../../src/connector/db/time-partitions.ts';
 import type { Reconciler } from '../../src/connector/reconcile/reconciler.ts';
 import { createKeyRing, generateSealingKey, SealingError } from '../../src/runtime/sealing/key-ring.ts';
 import { ofTest } from '../support/of-file.ts';
 import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from './support/running-connector.ts';
 import type { ServiceMessage } from './support/scripted-service.ts';
+
+const DAY = 86_400_000;
 
 const world = ofTest(() => ConnectorWorld.open());
 
@@ -312,6 +315,16 @@ describe('a connector', () => {
     expect(world.secret).toBe(secret);
   });
 });
+
+it.each([{ changeRetentionDays: 15 }, { messageRetentionDays: 15 }, {}])(
+  'with %j, the feed is divided into days, or into months if it is kept for ever',
+  async (kept) => {
+    world.clock.jump(100 * DAY);
+    await world.start(kept);
+    const last = (await listPartitions(world.database, 'changes')).at(-1);
+    expect(last && (last.to - last.from) / DAY).toBe(Object.keys(kept).length > 0 ? 1 : 30);
+  },
+);
 
 describe('the roles of a process', () => {
   it('web serves requests and does not poll', async () => {
