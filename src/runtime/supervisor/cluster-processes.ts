@@ -39,14 +39,15 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
   const exec = presentScript(options.script);
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec, args: [...options.words], windowsHide: true });
-  const serving = new Map<Worker, number>();
+  /** By number. Of two processes with the same number the newer one counts: the other one is about to exit. */
+  const serving = new Map<number, Worker>();
   const requests = createProcessRequests(clock, METRICS_MS);
   let url: string | undefined;
 
   async function showMetrics(to: Worker, request: number): Promise<void> {
-    const inOrder = [...serving].sort(([, a], [, b]) => a - b);
+    const inOrder = [...serving].sort(([a], [b]) => a - b);
     const texts = await Promise.all(
-      inOrder.map(([worker]) =>
+      inOrder.map(([, worker]) =>
         requests.send((number) => notify(worker, { says: 'own metrics wanted', request: number })),
       ),
     );
@@ -64,9 +65,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
         if (message.says === 'ready') {
           url = message.url;
           isReady = true;
-          // Of two processes with the same number the newer one counts: the other one is about to exit.
-          for (const [older, its] of serving) if (its === number) serving.delete(older);
-          serving.set(worker, number);
+          serving.set(number, worker);
           ready.resolve();
         } else if (message.says === 'cannot serve') failure = message.why;
         else if (message.says === 'metrics wanted') void showMetrics(worker, message.request);
@@ -78,7 +77,9 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
         // The process was never started. A channel that breaks later is followed by the exit of the process.
         if (worker.process.pid === undefined) ended.resolve(NOT_STARTED);
       });
-      void ended.promise.then(() => serving.delete(worker));
+      void ended.promise.then(() => {
+        if (serving.get(number) === worker) serving.delete(number);
+      });
       return {
         pid: worker.process.pid,
         ready: ready.promise,
