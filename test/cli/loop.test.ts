@@ -452,6 +452,13 @@ describe('a loop that cannot start', () => {
     },
   );
 
+  it('because a setting is wrong names this setting', async () => {
+    const database = await createTestDatabase({ connector: true, platform: true });
+    const options = loopOptions(database.url, { redisUrl: 'http://127.0.0.1' });
+    await expect(startLoop(options)).rejects.toThrow('REDIS_URL: ');
+    await database.drop();
+  });
+
   it('because the database fails at the last step closes everything that it has opened', async () => {
     const database = await createTestDatabase({ connector: true, platform: true });
     const sql = postgres(database.url, { max: 1, onnotice: () => undefined });
