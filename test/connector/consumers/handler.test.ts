@@ -1,10 +1,12 @@
 import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
 import {
   deleteOldDeadLetters,
   readDeadLetters,
   replayDeadLetter,
 } from '../../../src/connector/consumers/dead-letters.ts';
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { logTo } from '../../support/log-to.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { newId } from '../support/event-fixtures.ts';
@@ -423,6 +425,13 @@ describe('notifications of dispatch', () => {
     }
     expect(bench.callsOf(connection)).toEqual(['x 1']);
   });
+});
+
+it('the metrics show the handler before its first call', async () => {
+  const metrics = createMetrics();
+  createConsumerMetrics(metrics);
+  const { text } = await metrics.render();
+  expect(text).toContain('connector_consumer_calls_total{consumer="handler",result="taken"} 0');
 });
 
 describe('the lag of dispatch', () => {

@@ -13,6 +13,7 @@ describe('a page', () => {
       `default-src 'none'; style-src 'sha256-${hash}'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'`,
     );
     expect(text).not.toMatch(/<script| style="| on\w+="/);
+    expect(text).toContain('<p><strong>Owner</strong></p></header>');
     expect(headers['Cache-Control']).toBe('no-store');
     expect(
       renderPage({ ...PAGE, formTargets: ["'self'", 'https://crm.example'] }).headers[
