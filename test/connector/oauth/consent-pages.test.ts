@@ -17,6 +17,7 @@ test('the page after a consent shows numbers with their labels, and no id', () =
   const numbers = [
     { phoneNumber: '447700900111', label: 'Bakery' },
     { phoneNumber: null, label: '<b>New</b>' },
+    { phoneNumber: '447700900122', label: '447700900122' },
   ];
   const end = { kind: 'connected', accountId: 'account-1', again: false, numbers } as const;
   const { html } = pages.end({ end, returnUrl: null });
@@ -24,6 +25,7 @@ test('the page after a consent shows numbers with their labels, and no id', () =
   expect(html).toContain(
     '<li>Not paired yet <span class="soft"><bdi>&lt;b&gt;New&lt;/b&gt;</bdi></span></li>',
   );
+  expect(html).toContain('<li>+447700900122</li>');
   expect(html).toContain('These numbers are connected.');
   expect(html).not.toContain('account-1');
 });
