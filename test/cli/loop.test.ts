@@ -175,31 +175,6 @@ describe('the loop', () => {
     await resetting;
     expect(statuses).toEqual(new Set([200, 503]));
   });
-
-  it('starts from scratch after a reset: no messages, a new key, and new messages arrive', async () => {
-    const { client, loop } = test;
-    const before = loop.info();
-    const old = await client.write(connectionId, 'Before');
-    await loop.settle();
-
-    const after = await callJson<typeof before>(`${before.sandboxUrl}/sandbox/v1/reset`, {
-      method: 'POST',
-      body: {},
-    });
-    const renewed = createLoopClient(after);
-    const remaining = await renewed.messages();
-    const messageId = await renewed.write(await renewed.qrConnection(), 'After');
-    await loop.settle();
-
-    expect(remaining).toEqual([]);
-    expect(after.apiKey).not.toBe(before.apiKey);
-    expect(after.connectorUrl).toBe(before.connectorUrl);
-    expect(await renewed.messages()).toEqual([expect.objectContaining({ id: messageId, text: 'After' })]);
-    expect((await renewed.changes()).map(({ messageId: of }) => of)).not.toContain(old);
-    await expect(callJson(`${after.baseUrl}/connections`, { token: before.apiKey })).rejects.toThrow(
-      'answered 401: {"error":"invalid_key"}',
-    );
-  });
 });
 
 describe('the self-check of the loop', () => {

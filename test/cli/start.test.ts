@@ -130,6 +130,7 @@ describe('npm start', () => {
     expect(after.messages).toEqual([]);
     expect(after.info.apiKey).not.toBe(before.info.apiKey);
     expect(kept.message).toMatchObject({ text: 'After the reset' });
+    expect(kept.feed.map(({ messageId }) => messageId)).not.toContain(before.messages[0]?.id);
     expect(terminal.stdout.trimEnd().split('\n').at(-1)).toBe(`reset       API key ${after.info.apiKey}`);
   });
 
