@@ -24,7 +24,7 @@ const LIMITS: readonly (readonly [
   ['src/patterns', 1140],
   ['test, of packages too', 97521, TESTS],
   ['bench', 2650],
-  ['drizzle', 6631, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6635, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */
