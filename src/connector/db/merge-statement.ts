@@ -230,15 +230,17 @@ moved AS (
 ),
 `,
 )}
--- Each message with the period that it is filed under: that of its row, or the present one. An expired one has none.
+-- Each message with the period that it is filed under: that of its row, or the present one. An expired one has none. As
+-- long as there is one period, nothing is looked for.
 filed AS (
-  SELECT i.*, ${when(via, 'o.history_until, ')}coalesce((
-           SELECT max(k.filed_at) FROM connector.messages k WHERE k.id = i.id AND k.connection_id = i.connection_id
-         ), f.messages_from) AS filed_at
+  SELECT i.*, ${when(via, 'o.history_until, ')}CASE f.messages_from WHEN 0 THEN 0 ELSE coalesce((
+           SELECT k.filed_at FROM connector.messages k WHERE k.id = i.id AND k.connection_id = i.connection_id LIMIT 1
+         ), f.messages_from) END AS filed_at
     FROM input_messages i
     JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
    CROSS JOIN connector.feed f
-   WHERE (SELECT true FROM connector.expired_messages x WHERE x.id = i.id AND x.connection_id = i.connection_id) IS NULL
+   WHERE f.messages_from = 0
+      OR (SELECT true FROM connector.expired_messages x WHERE x.id = i.id AND x.connection_id = i.connection_id) IS NULL
 ),
 merged AS (
   INSERT INTO connector.messages AS m

@@ -9,8 +9,8 @@ owners AS (
   SELECT connection_id, account_id, history_until FROM made
 ),
 filed AS (
-  SELECT i.*, o.history_until, coalesce((
--- 45 lines as in merge-messages.sql, from: SELECT max(k.filed_at) FROM connector.messages k WHERE k.id = i.id AND k.connection_id = i.connection_id
+  SELECT i.*, o.history_until, CASE f.messages_from WHEN 0 THEN 0 ELSE coalesce((
+-- 46 lines as in merge-messages.sql, from: SELECT k.filed_at FROM connector.messages k WHERE k.id = i.id AND k.connection_id = i.connection_id LIMIT 1
               WHEN $34::text = 'poll' AND NOT EXISTS (
     SELECT FROM connector.outbound s
      WHERE s.connection_id = i.connection_id AND (s.in_doubt OR s.state = 'sending')
