@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createTextIndex } from '../../../src/connector/api/messages.ts';
+import { textIndexStatements } from '../../../src/connector/api/messages.ts';
 import { createConnector } from '../../../src/connector/connector.ts';
 import { systemClock as clock } from '../../../src/runtime/clock/system-clock.ts';
 import { startHttpServer } from '../../../src/runtime/http-server/http-server.ts';
@@ -24,7 +24,7 @@ const commands: ServerCommands = {
     const database = await openSchema('connector', databaseUrl);
     const folder = mkdtempSync(join(tmpdir(), 'bench-media-'));
     if (name === 'options')
-      for (const statement of await createTextIndex(database)) await database.query(statement);
+      for (const statement of await textIndexStatements(database)) await database.query(statement);
     const notifier = await openNotifier({ database, databaseUrl, prefix: 'bench', clock, logger });
     const connector = await createConnector({
       database,

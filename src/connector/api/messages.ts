@@ -99,7 +99,7 @@ const UNINDEXED = sql<{ name: string }>`
    ORDER BY 1`;
 
 /** Statements that turn the search for texts on. Deliveries do not wait for them. */
-export async function createTextIndex(db: Queryable): Promise<string[]> {
+export async function textIndexStatements(db: Queryable): Promise<string[]> {
   const index = 'USING gin (text gin_trgm_ops)';
   return [
     'CREATE EXTENSION IF NOT EXISTS pg_trgm;',
@@ -124,7 +124,7 @@ async function findText(database: Database, { text = '', ...query }: ListConnect
   if (index?.isValid !== true)
     throw new ApiError(
       'search_off',
-      `Text search needs an index. Create it once, in Postgres: ${(await createTextIndex(database)).join(' ')}`,
+      `Text search needs an index. Create it once, in Postgres: ${(await textIndexStatements(database)).join(' ')}`,
     );
   const { peer, person, direction, connectionId, accountId, limit, cursor } = query;
   const [at, id, ofConnection] = decodeCursor(MESSAGE_KEY, cursor) ?? [];

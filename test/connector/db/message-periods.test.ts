@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createTextIndex } from '../../../src/connector/api/messages.ts';
+import { textIndexStatements } from '../../../src/connector/api/messages.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { beginMessagePeriod, listMessagePeriods } from '../../../src/connector/db/message-periods.ts';
 import { sqlState } from '../../../src/runtime/database/database.ts';
@@ -51,9 +51,9 @@ it('a message that is stored twice while a period is to begin has one row', asyn
 });
 
 it('a new period has the indexes of the others, also the one for texts', async () => {
-  for (const statement of await createTextIndex(database)) await database.query(statement);
+  for (const statement of await textIndexStatements(database)) await database.query(statement);
   await begin(0);
-  expect(await createTextIndex(database)).toHaveLength(2);
+  expect(await textIndexStatements(database)).toHaveLength(2);
   const indexes = await database.query<{ count: number }>(
     `SELECT count(*) AS count FROM pg_indexes WHERE tablename IN ('messages_0', 'messages_${T0}') GROUP BY tablename`,
   );

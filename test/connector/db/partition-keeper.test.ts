@@ -12,16 +12,18 @@ const database = databaseWithoutDaysOfTest();
 let clock: ManualClock;
 let keeper: PartitionKeeper;
 
+const options = () => ({
+  database,
+  clock,
+  logger: silentLogger,
+  inboxDays: 2,
+  changeDays: Infinity,
+  messageDays: Infinity,
+});
+
 beforeEach(async () => {
   clock = new ManualClock(Date.UTC(2026, 0, 15, 23, 30));
-  keeper = createPartitionKeeper({
-    database,
-    clock,
-    logger: silentLogger,
-    inboxDays: 2,
-    changeDays: Infinity,
-    messageDays: Infinity,
-  });
+  keeper = createPartitionKeeper(options());
 });
 afterEach(() => keeper.close());
 
@@ -51,14 +53,7 @@ describe('the maintenance of the inbox', () => {
   });
 
   it('creates those of the feed for a week, and begins a period of messages, each a fifteenth of the retention', async () => {
-    const other = createPartitionKeeper({
-      database,
-      clock,
-      logger: silentLogger,
-      inboxDays: 2,
-      changeDays: 60,
-      messageDays: 30,
-    });
+    const other = createPartitionKeeper({ ...options(), changeDays: 60, messageDays: 30 });
     await other.keep();
     expect((await listPartitions(database, 'changes')).map(({ name }) => name)).toEqual([
       'changes_20260115',
@@ -110,14 +105,7 @@ describe('the maintenance of the inbox', () => {
     const broken: Database = Object.assign(Object.create(database), {
       query: () => Promise.reject(new Error('gone')),
     });
-    const other = createPartitionKeeper({
-      database: broken,
-      clock,
-      logger: silentLogger,
-      inboxDays: 2,
-      changeDays: Infinity,
-      messageDays: Infinity,
-    });
+    const other = createPartitionKeeper({ ...options(), database: broken });
     await expect(other.keep()).resolves.toBeUndefined();
     other.start();
     await other.close();
@@ -131,14 +119,7 @@ describe('the maintenance of the inbox', () => {
         failing ? Promise.reject(new Error('gone')) : database.query(...args),
       transaction: (...args: Parameters<Database['transaction']>) => database.transaction(...args),
     });
-    const other = createPartitionKeeper({
-      database: shaky,
-      clock,
-      logger: silentLogger,
-      inboxDays: 2,
-      changeDays: Infinity,
-      messageDays: Infinity,
-    });
+    const other = createPartitionKeeper({ ...options(), database: shaky });
     await other.keep();
     other.start();
     failing = false;

@@ -57,14 +57,14 @@ async function fill(): Promise<void> {
   }
 }
 
-const INDEX_OF_DEFAULT: Readonly<Record<string, string>> = {
+const INDEX_OF_FIRST_PERIOD: Readonly<Record<string, string>> = {
   messages_0_pkey: 'messages_pkey',
   messages_0_connection_id_direction_created_at_idx: 'messages_newest',
   messages_0_connection_id_created_at_idx1: 'messages_conflicts',
 };
 /** Without the name that the index of a partition has for itself. */
 const indexOf = ({ 'Index Name': name = '' }: Plan): string =>
-  INDEX_OF_DEFAULT[name] ??
+  INDEX_OF_FIRST_PERIOD[name] ??
   name.replace(/^inbox_\d+_message_id_change_batch_received_at_idx$/, 'inbox_message');
 
 describeHotStatements({
