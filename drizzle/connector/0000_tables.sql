@@ -455,8 +455,9 @@ CREATE INDEX "repairs_due" ON "connector"."repairs" USING btree ("account_id","o
 CREATE TABLE "connector"."changes_default" PARTITION OF "connector"."changes" DEFAULT;
 
 -- Room on each page for the status updates of a message to stay on it. The default partition is for rows that are
--- restored after their period was dropped.
-CREATE TABLE "connector"."messages_0" PARTITION OF "connector"."messages" FOR VALUES IN (0) WITH (fillfactor = 80);
+-- restored after their period was dropped. The other one is renamed when a second period begins: see
+-- src/connector/db/message-periods.ts.
+CREATE TABLE "connector"."messages_undivided" PARTITION OF "connector"."messages" FOR VALUES IN (0) WITH (fillfactor = 80);
 CREATE TABLE "connector"."messages_default" PARTITION OF "connector"."messages" DEFAULT;
 
 -- Statistics would say that a partition has one row, so that all its dead ones are read to sort it: many, while a backup

@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 29035],
+  ['src/connector', 29069],
   ['src/runtime', 8649],
   ['src/platform', 13533],
   ['src/sandbox', 4978],
@@ -22,9 +22,9 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10480, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 97502, TESTS],
+  ['test, of packages too', 97527, TESTS],
   ['bench', 2650],
-  ['drizzle', 6635, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6636, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { Queryable } from '../../runtime/database/database.ts';
+import { type Queryable, sqlState } from '../../runtime/database/database.ts';
 import {
   CHANGE,
   type ConnectionStateFacts,
@@ -9,7 +9,7 @@ import {
 } from './facts.ts';
 import { foldConnections, foldMessages } from './fold-facts.ts';
 import type { LoggedDelivery } from './merge-columns.ts';
-import { type Fence, mergeStatement } from './merge-statement.ts';
+import { type Fence, type MergeInput, mergeStatement } from './merge-statement.ts';
 
 /**
  * Further CTEs of the same statement, each `name AS (…)`, comma-separated. Their parameters are numbered from
@@ -41,6 +41,10 @@ export interface BatchResult {
   readonly outcomes: Readonly<Partial<Record<DeliveryOutcome, number>>>;
 }
 
+/** Databases in which messages were found to be in several periods: see `message-periods.ts`. */
+const divided = new WeakSet<Queryable>();
+const UNDEFINED_TABLE = '42P01';
+
 /**
  * Writes a batch in one SQL statement: the raw log, the merged messages and connections, the changes for the
  * CRM. Resolves after the commit. Repeating a batch is safe: the merge changes nothing the second time, and
@@ -60,7 +64,7 @@ export async function commitBatch(
     messages,
     collected.connections.map((entry) => entry.facts),
   );
-  const input = {
+  const input: MergeInput = {
     now: batch.now,
     source: deliveries.length > 0 ? 'webhook' : (messages[0]?.source ?? 'poll'),
     deliveries: placeBodies(deliveries, creditDeliveries(deliveries, collected, credits, standing)),
@@ -69,16 +73,31 @@ export async function commitBatch(
     connections,
     via: batch.via,
     fence: batch.fence,
+    // In a transaction, a refused statement would undo the others.
+    divided: !('transaction' in db) || divided.has(db),
     also: batch.also,
-  } as const;
-  const { text, valuesOf } = mergeStatement(input);
-  const [row] = await db.query<ResultRow>(text, valuesOf(input), options);
+  };
+  const row = await run(db, input, options).catch(async (error: unknown) => {
+    if (input.divided || sqlState(error) !== UNDEFINED_TABLE) throw error;
+    divided.add(db);
+    return await run(db, { ...input, divided: true }, options);
+  });
   if (row === undefined) throw new Error('the merge statement returned no row');
   return {
     applied: row.applied,
     masks: new Map(Object.entries(row.masks ?? {}).map(([mask, count]) => [Number(mask), count])),
     outcomes: countOutcomes(row.outcomes),
   };
+}
+
+async function run(
+  db: Queryable,
+  input: MergeInput,
+  options?: { readonly deadlineMs?: number },
+): Promise<ResultRow | undefined> {
+  const { text, valuesOf } = mergeStatement(input);
+  const [row] = await db.query<ResultRow>(text, valuesOf(input), options);
+  return row;
 }
 
 /** The concatenated bodies: text if they are UTF-8 without NUL, which Postgres accepts as text. */

@@ -33,7 +33,7 @@ import { writeChanges } from './write-changes.ts';
  * read from its RETURNING, and a message row keeps its previous status and what changed for that purpose.
  *
  * The cost of a statement grows with its text, whatever its batch contains. So connection events, which are rare,
- * and the fence, which only polls need, are left out where they are not needed.
+ * the fence, which only polls need, and the periods of messages are left out where they are not needed.
  */
 
 /** A lease that must still be valid when the batch is written. */
@@ -55,6 +55,8 @@ export interface MergeInput {
   /** The walk or command that reported the facts; undefined for a webhook or a send. */
   readonly via: string | undefined;
   readonly fence: Fence | undefined;
+  /** Messages may be in several periods: see `message-periods.ts`. */
+  readonly divided: boolean;
   /** Further CTEs, comma-separated, with parameters numbered from `$1`. */
   readonly also: { readonly ctes: string; readonly params: readonly unknown[] } | undefined;
 }
@@ -75,9 +77,10 @@ export function mergeStatement(input: MergeInput): MergeStatement {
     via: input.via !== undefined,
     fenced: input.fence !== undefined,
     utf8: typeof input.bodies === 'string',
+    divided: input.divided,
     also: input.also?.ctes ?? '',
   };
-  const key = `${form.events} ${form.via} ${form.fenced} ${form.utf8} ${form.also}`;
+  const key = `${form.events} ${form.via} ${form.fenced} ${form.utf8} ${form.divided} ${form.also}`;
   const known = statements.get(key);
   if (known !== undefined) return known;
   const statement = compose(form);
@@ -127,10 +130,11 @@ interface MergeForm {
   readonly via: boolean;
   readonly fenced: boolean;
   readonly utf8: boolean;
+  readonly divided: boolean;
   readonly also: string;
 }
 
-function compose({ events, via, fenced, utf8, also }: MergeForm): MergeStatement {
+function compose({ events, via, fenced, utf8, divided, also }: MergeForm): MergeStatement {
   const p = new Parameters<MergeInput>();
   const when = (wanted: boolean, sql: string): string => (wanted ? sql : '');
   const eventColumns = events ? EVENT_COLUMNS : [];
@@ -230,29 +234,33 @@ moved AS (
 ),
 `,
 )}
--- Each message with the period that it is filed under: that of its row, or the present one. An expired one has none. As
--- long as there is one period, nothing is looked for.
+-- Each message with the period that it is filed under: that of its row, or the present one. An expired one has none.
 filed AS (
-  SELECT i.*, ${when(via, 'o.history_until, ')}CASE f.messages_from WHEN 0 THEN 0 ELSE coalesce((
+  SELECT i.*${when(via, ', o.history_until')}${when(
+    divided,
+    `, CASE f.messages_from WHEN 0 THEN 0 ELSE coalesce((
            SELECT k.filed_at FROM connector.messages k WHERE k.id = i.id AND k.connection_id = i.connection_id LIMIT 1
-         ), f.messages_from) END AS filed_at
+         ), f.messages_from) END AS filed_at`,
+  )}
     FROM input_messages i
-    JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id
+    JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id${when(
+      divided,
+      `
    CROSS JOIN connector.feed f
    WHERE f.messages_from = 0
-      OR (SELECT true FROM connector.expired_messages x WHERE x.id = i.id AND x.connection_id = i.connection_id) IS NULL
+      OR (SELECT true FROM connector.expired_messages x WHERE x.id = i.id AND x.connection_id = i.connection_id) IS NULL`,
+    )}
 ),
 merged AS (
-  INSERT INTO connector.messages AS m
+  INSERT INTO connector.messages${when(!divided, '_undivided')} AS m
     (${columnNames(MESSAGE_COLUMNS)},
-     origin, media_copy, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at,
-     filed_at)
+     origin, media_copy, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at${when(divided, ', filed_at')})
   SELECT ${columnNames(MESSAGE_COLUMNS, 'i')},
          ${ORIGIN.reported(source, via)}, ${MEDIA_COPY.reported}, ${historic},
          ${source}, ${now}, NULL,
          ${CHANGE.created | CHANGE.fields | CHANGE.bookkeeping}
            | CASE WHEN i.status IS NULL THEN 0 ELSE ${CHANGE.status} END
-           | CASE WHEN i.status_conflict THEN ${CHANGE.conflict} ELSE 0 END, ${webhookAt}, i.filed_at
+           | CASE WHEN i.status_conflict THEN ${CHANGE.conflict} ELSE 0 END, ${webhookAt}${when(divided, ', i.filed_at')}
     FROM filed i
    ORDER BY i.connection_id, i.id
   ON CONFLICT (connection_id, id, filed_at) DO UPDATE

@@ -3,7 +3,8 @@ import { LOCK_WAIT, ONE_AT_A_TIME } from './time-partitions.ts';
 
 /*
  * The partitions of `messages`, by the period in which each message was first stored. Without a retention there is only
- * the first one, and no message needs to look for its period in others.
+ * the first one, `messages_undivided`. Then no message is looked for in others, and the merge writes to that partition
+ * itself. Its name goes when a second one begins: from then on, the database refuses such a statement.
  */
 
 /** Times in epoch ms. */
@@ -46,6 +47,7 @@ export async function beginMessagePeriod(
     if (now - (await readPresentPeriod(tx)) < lengthMs) return false;
     await tx.query(LOCK_WAIT);
     await tx.query('LOCK TABLE ONLY connector.messages IN SHARE MODE');
+    await tx.query('ALTER TABLE IF EXISTS connector.messages_undivided RENAME TO messages_0');
     // The room on each page as in the migration.
     await tx.query(
       `CREATE TABLE connector.messages_${now} (LIKE connector.messages INCLUDING DEFAULTS) WITH (fillfactor = 80)`,

@@ -29,18 +29,19 @@ export interface TimePartition extends Period {
   readonly name: string;
 }
 
-/** Readers open each partition, so there are about so many within the retention. */
-const PARTITIONS = 15;
+/** About so many partitions are within the retention. Each delivery opens all periods of messages, a reader those of changes. */
+const PERIODS = 5;
+const PARTITIONS_OF_CHANGES = 15;
 const MOST_DAYS = 30;
 
 /** The days of a period of messages that are kept for `kept` days. Each new message is looked for in all of them. */
 export function daysOfPeriod(kept: number): number {
-  return Math.max(1, Math.ceil(kept / PARTITIONS));
+  return Math.max(1, Math.ceil(kept / PERIODS));
 }
 
 /** The days of a partition of the feed if changes are kept for `kept` days; `Infinity`: for ever. */
 export function daysOfChanges(kept: number): number {
-  return Math.min(MOST_DAYS, daysOfPeriod(kept));
+  return Math.min(MOST_DAYS, Math.max(1, Math.ceil(kept / PARTITIONS_OF_CHANGES)));
 }
 
 /** The partitions of a table in order, without the default one. */

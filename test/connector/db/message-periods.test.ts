@@ -23,6 +23,20 @@ it('a period begins once the one before is old enough, in one process', async ()
   ]);
 });
 
+it('a process that stored messages in the only period finds them there, and stores others in the present one', async () => {
+  await store();
+  await begin(0);
+  const messages = ['m', 'n'].map((id) => polled('connection', id));
+  await commitBatch(database, { now: T0, messages });
+  const later = { now: T0, messages: [...messages, polled('connection', 'o')] };
+  await database.transaction((tx) => commitBatch(tx, later));
+  expect(await database.query('SELECT id, filed_at AS period FROM connector.messages ORDER BY id')).toEqual([
+    { id: 'm', period: 0 },
+    { id: 'n', period: T0 },
+    { id: 'o', period: T0 },
+  ]);
+});
+
 it('none begins while somebody writes messages', async () => {
   await database.transaction(async (tx) => {
     await tx.query('LOCK TABLE ONLY connector.messages IN ROW EXCLUSIVE MODE');

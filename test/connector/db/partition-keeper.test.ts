@@ -52,8 +52,8 @@ describe('the maintenance of the inbox', () => {
     expect(await listMessagePeriods(database)).toHaveLength(1);
   });
 
-  it('creates those of the feed for a week, and begins a period of messages, each a fifteenth of the retention', async () => {
-    const other = createPartitionKeeper({ ...options(), changeDays: 60, messageDays: 30 });
+  it('creates those of the feed for a week, and begins a period of messages, for a fifteenth and a fifth of the retention', async () => {
+    const other = createPartitionKeeper({ ...options(), changeDays: 60, messageDays: 10 });
     await other.keep();
     expect((await listPartitions(database, 'changes')).map(({ name }) => name)).toEqual([
       'changes_20260115',

@@ -189,6 +189,6 @@ describe('the partitions of the feed', () => {
   });
 });
 
-it('messages that are kept for years have 15 periods as well', () => {
-  expect([7, 16, 3_650].map(daysOfPeriod)).toEqual([1, 2, 244]);
+it('messages have five periods, however long they are kept', () => {
+  expect([7, 30, 3_650].map(daysOfPeriod)).toEqual([2, 6, 730]);
 });

@@ -9,7 +9,7 @@ import { HOT_STATEMENTS } from './hot-statements.ts';
 const GOLDEN = join(import.meta.dirname, 'golden');
 /** In a small table, reading all of it is the cheapest plan. */
 const LARGE =
-  /^(?:messages_0|expired_messages|connections|changes_default|change_batches|inbox_\d+|outbound|parked|parked_entries|leases)$/;
+  /^(?:messages_undivided|expired_messages|connections|changes_default|change_batches|inbox_\d+|outbound|parked|parked_entries|leases)$/;
 const FUNCTIONS = ['number_changes'];
 
 const opened = ofFile(openConnectorDatabaseWithoutDays);
@@ -58,9 +58,9 @@ async function fill(): Promise<void> {
 }
 
 const INDEX_OF_FIRST_PERIOD: Readonly<Record<string, string>> = {
-  messages_0_pkey: 'messages_pkey',
-  messages_0_connection_id_direction_created_at_idx: 'messages_newest',
-  messages_0_connection_id_created_at_idx1: 'messages_conflicts',
+  messages_undivided_pkey: 'messages_pkey',
+  messages_undivided_connection_id_direction_created_at_idx: 'messages_newest',
+  messages_undivided_connection_id_created_at_idx1: 'messages_conflicts',
 };
 /** Without the name that the index of a partition has for itself. */
 const indexOf = ({ 'Index Name': name = '' }: Plan): string =>

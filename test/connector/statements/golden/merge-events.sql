@@ -171,7 +171,7 @@ moved AS (
                 CASE WHEN c.visible IS DISTINCT FROM (e.was).visible THEN 'visible' END,
                 CASE WHEN c.deleted_at IS DISTINCT FROM (e.was).deleted_at THEN 'deletedAt' END],
                 NULL)) <> '[]' AS is_news
--- 48 lines as in merge-messages.sql, from: ),
+-- 47 lines as in merge-messages.sql, from: ),
               WHEN $43::text = 'send' THEN 'connector'
               ELSE 'unknown' END, CASE WHEN i.media_url IS NOT NULL AND EXISTS (SELECT FROM connector.media_keeping)
               THEN '{"state": "pending"}'::jsonb END, false,

@@ -115,8 +115,7 @@ merged AS (
         polled,
         webhook_seen,
         status_conflict,
-     origin, media_copy, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at,
-     filed_at)
+     origin, media_copy, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at, filed_at)
   SELECT i.connection_id,
       i.id,
       i.account_id,

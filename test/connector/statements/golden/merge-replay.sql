@@ -10,7 +10,7 @@ owners AS (
 ),
 filed AS (
   SELECT i.*, o.history_until, CASE f.messages_from WHEN 0 THEN 0 ELSE coalesce((
--- 46 lines as in merge-messages.sql, from: SELECT k.filed_at FROM connector.messages k WHERE k.id = i.id AND k.connection_id = i.connection_id LIMIT 1
+-- 45 lines as in merge-messages.sql, from: SELECT k.filed_at FROM connector.messages k WHERE k.id = i.id AND k.connection_id = i.connection_id LIMIT 1
               WHEN $34::text = 'poll' AND NOT EXISTS (
     SELECT FROM connector.outbound s
      WHERE s.connection_id = i.connection_id AND (s.in_doubt OR s.state = 'sending')
