@@ -86,13 +86,19 @@ export function connectRedis(redis: RedisNodes, patience: Patience): Redis | Clu
 }
 
 /**
- * Rejects a Redis that evicts keys when its memory is full: BullMQ fails if a key is evicted.
- * @throws {ConfigurationError} that states how to set the policy.
+ * Rejects a Redis that evicts keys when its memory is full: BullMQ fails if a key is evicted. So it does without the right
+ * to `INFO`.
+ * @throws {ConfigurationError} that states how to set the policy, or the right.
  */
 export async function requireNoEviction(connection: Redis | Cluster, redis: RedisNodes): Promise<void> {
   const servers = connection instanceof Cluster ? connection.nodes('master') : [connection];
   for (const server of servers) {
-    const info = await server.info('memory');
+    const info = await server.info('memory').catch((error: Error) => {
+      if (!error.message.startsWith('NOPERM')) throw error;
+      const user = redis.username ?? 'default';
+      const problem = `found a Redis (${redis.hosts}) whose user may not run INFO. Allow it with: redis-cli ACL SETUSER ${user} +info`;
+      throw new ConfigurationError([{ setting: 'REDIS_URL', problem }]);
+    });
     const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'unknown';
     if (policy === 'noeviction') continue;
     throw new ConfigurationError([

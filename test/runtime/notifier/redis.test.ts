@@ -73,6 +73,14 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       });
     });
 
+    it('is refused when its user may not run INFO', async () => {
+      const server = await start(['--user', 'app', 'on', '>pw', '~*', '&*', '+@all', '-@dangerous']);
+      await expect(open(server.url.replace('//', '//app:pw@'))).rejects.toMatchObject({
+        name: 'ConfigurationError',
+        message: expect.stringMatching('REDIS_URL: .*: redis-cli ACL SETUSER app [+]info'),
+      });
+    });
+
     it('can require a password', async () => {
       const server = await start(['--requirepass', 'right-cAnaRy']);
       const notifier = await open(server.url.replace('//', '//:right-cAnaRy@'));
