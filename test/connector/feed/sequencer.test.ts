@@ -162,8 +162,9 @@ describe('numbering changes', () => {
     sequencer.notify();
     expect(runs).toBe(2);
     await clock.advance(50);
+    sequencer.notify();
     await sequencer.close();
-    expect(runs).toBe(3);
+    expect([runs, clock.pending]).toEqual([3, 0]);
     expect(heard).toEqual([1, 1, 2]);
   });
 
@@ -191,6 +192,25 @@ describe('numbering changes', () => {
       ['late 70000', 4],
       ['early 70000', 3],
     ]);
+  });
+
+  it('looks at all batches once a minute, and if that takes long, for at most a fiftieth of the time', async () => {
+    const clock = new ManualClock();
+    const looks: number[] = [];
+    const slow = {
+      async query(_text: string, [, , above]: readonly unknown[]) {
+        // The second look takes three seconds.
+        if (above === null && looks.push(clock.elapsed() / 1_000) === 2) await clock.skip(3_000);
+        return [{ cluster: 'c', above: 7, missing: [], numbered: 0, last_seq: 0 }];
+      },
+    } as unknown as Queryable;
+    const onNumbered = () => undefined;
+    const sequencer = createSequencer({ database: slow, clock, logger: silentLogger, onNumbered });
+    for (let second = 0; second <= 240; second += 1) {
+      await clock.skip(1_000);
+      await sequencer.settle();
+    }
+    expect(looks).toEqual([1, 61, 211]);
   });
 
   it('numbers with the next run what is committed while it numbers others', async () => {
