@@ -1,7 +1,8 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createDiskStore } from '../../../src/connector/media/disk-store.ts';
 
 const KEY = 'default/c1/2026/01/m1-277089d9';
@@ -15,7 +16,7 @@ const never = new AbortController().signal;
 
 let above: string;
 let folder: string;
-/** The folders whose names were flushed, and whether the file had its name by then. */
+/** The folders whose names were flushed, or `bytes`, and whether the file had its name by then. */
 let flushed: [folder: string, named: boolean][];
 const sync = async (path: string): Promise<void> => {
   flushed.push([path, existsSync(join(folder, KEY))]);
@@ -31,10 +32,16 @@ afterEach(() => rmSync(above, { recursive: true }));
 const upToRoot = (): string[] =>
   ['default/c1/2026/01', 'default/c1/2026', 'default/c1', 'default', '.'].map((each) => join(folder, each));
 
-it('a file is written once its name, and those of the folders made for it, are on the disk', async () => {
+it('a file gets its name once its bytes are on the disk, and is written once that name, and those of the folders made for it, are', async () => {
+  const handle = await open(above);
+  const datasync = vi
+    .spyOn(Object.getPrototypeOf(handle), 'datasync')
+    .mockImplementation(() => sync('bytes'));
+  await handle.close();
   await createDiskStore(folder, sync).put(KEY, FILE, never);
+  datasync.mockRestore();
   const folders = [...upToRoot(), join(above, 'data'), above];
-  expect(flushed).toEqual(folders.map((each) => [each, true]));
+  expect(flushed).toEqual([['bytes', false], ...folders.map((each) => [each, true])]);
 });
 
 it('the names of folders that an interrupted write has made are flushed too, and none above the root', async () => {

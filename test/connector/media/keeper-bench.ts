@@ -27,6 +27,10 @@ export class KeeperBench {
   onFetch: () => Promise<void> = async () => undefined;
   /** What is done with the service and the store, in order. */
   log: string[] = [];
+  /** How often the feed was told of changes. */
+  told = 0;
+  /** Files of the service that nobody has closed. */
+  #open = 0;
   #running: { keeper: Worker; presence: Presence }[] = [];
 
   private constructor(database: Database) {
@@ -59,19 +63,24 @@ export class KeeperBench {
       presence,
       notifier: new ManualNotifier(),
       random: () => 0,
-      onCommitted: () => undefined,
+      onCommitted: () => {
+        this.told += 1;
+      },
       openFile: async () => {
         this.log.push('fetch');
         await this.onFetch();
         if (typeof this.file !== 'string') throw this.file;
         const file = Buffer.from(this.file);
+        this.#open += 1;
         return {
           contentType: 'image/png',
           length: file.length,
           bytes: (async function* () {
             yield file;
           })(),
-          close: () => undefined,
+          close: () => {
+            this.#open -= 1;
+          },
         };
       },
       store: {
@@ -115,5 +124,6 @@ export class KeeperBench {
       await presence.stop().catch(() => undefined);
     }
     rmSync(this.folder, { recursive: true, force: true });
+    if (this.#open > 0) throw new Error('a file of the service is still open');
   }
 }

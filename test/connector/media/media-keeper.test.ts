@@ -293,9 +293,9 @@ describe('the file of a message, with processes or times of its own,', () => {
     });
   });
 
-  it('is never fetched by the receiver', async () => {
+  it('is never fetched by the receiver, which does not decide whether files are kept', async () => {
     await media.running.stop();
-    await media.start({ role: 'web' });
+    await media.start({ role: 'web', mediaStore: undefined });
     const id = await media.receive();
     await media.settle();
     await media.pass(HOUR_MS);
