@@ -22,6 +22,8 @@ it('a time further ahead is due once it has stayed the same for the longest wait
   await clock.advance(1);
   expect(dueAtOf('a', HOUR)).toBe(60_000);
   expect(dueAtOf('b', HOUR)).toBe(HOUR);
+  // Planned anew meanwhile, so it has not stayed the same.
+  expect([60_000, HOUR].map((planned) => dueAtOf('a', planned))).toEqual([60_000, HOUR]);
 });
 
 it('a time further ahead waits as long as whoever planned it plans again, whatever is done to our clock', async () => {

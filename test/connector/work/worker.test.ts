@@ -5,9 +5,11 @@ import { createWorker, type Duty, type RunEnd, type Worker } from '../../../src/
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
 import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
+import { logTo } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
+import { ManualNotifier } from '../support/manual-notifier.ts';
 
 /** So late that a test ends before it. */
 const NO_CHECK_MS = 3_600_000;
@@ -145,6 +147,38 @@ it('a run knows whether other keys wait for its place', async () => {
   expect(steps.waited).toEqual([true, true, false]);
 });
 
+it('a worker looks again when the database is back, reports each outage once, and leaves no timer', async () => {
+  const clock = new ManualClock();
+  const lines: string[] = [];
+  const logger = logTo('warn', (line) => lines.push(line));
+  let looks = 0;
+  let isAway = false;
+  const duty: Duty = {
+    ...new Steps().duty('one', 1, false),
+    async readDue() {
+      looks += 1;
+      if (isAway) throw new Error('away');
+      return [];
+    },
+  };
+  let onReturn = (): void => undefined;
+  const presence = {
+    onLeft: () => undefined,
+    onReturn(run: () => void) {
+      onReturn = run;
+    },
+  } as unknown as Presence;
+  const worker = createWorker({ presence, notifier: new ManualNotifier(), clock, logger }, duty);
+  await worker.start();
+  for (isAway of [true, true, false, true]) await clock.advance(5_000);
+  isAway = false;
+  onReturn();
+  await clock.advance(0);
+  expect([looks, lines.length]).toEqual([6, 2]);
+  await worker.close();
+  expect(clock.pending).toBe(0);
+});
+
 describe('a key that keeps its lease', () => {
   const keeper = (steps: Steps, name: string) => startProcess(steps, name, 4, true);
 
@@ -197,7 +231,7 @@ describe('a key that keeps its lease', () => {
     await Promise.all([closed, long]);
   });
 
-  it('has it for a minute after its last run', async () => {
+  it('has it for a minute after its last run, or until 500 others were run after it', async () => {
     const clock = new ManualClock();
     const presence: Pick<Presence, 'hold'> = {
       async hold(name, work) {
@@ -207,9 +241,9 @@ describe('a key that keeps its lease', () => {
     };
     const released: string[] = [];
     const leases = createKeptLeases({ presence, clock }, 'test', (key) => released.push(key));
-    const run = async (): Promise<void> => {
-      const taken = await leases.take('key');
-      if (taken !== null) await leases.keep('key', taken);
+    const run = async (key = 'key'): Promise<void> => {
+      const taken = await leases.take(key);
+      if (taken !== null) await leases.keep(key, taken);
     };
     await run();
     await clock.advance(59_000);
@@ -218,5 +252,10 @@ describe('a key that keeps its lease', () => {
     expect([leases.has('key'), released]).toEqual([true, []]);
     await clock.advance(1_000);
     expect([leases.has('key'), released]).toEqual([false, ['key']]);
+    for (let count = 1; count <= 500; count += 1) await run(`k${count}`);
+    await run('k1');
+    await run('k501');
+    await clock.advance(0);
+    expect(released).toEqual(['key', 'k2']);
   });
 });
