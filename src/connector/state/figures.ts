@@ -55,12 +55,11 @@ export async function readDuePolls(db: Queryable, now: number): Promise<Waiting>
 
 const MAX_QUEUES = 1_000;
 
-/** The first unfinished send of each connection, at most 1,000. `since` is when it was due or last changed. */
+/** The first unfinished send of each connection, at most 1,000. */
 export async function listSendQueues(db: Queryable) {
   return await orm(db)
     .selectDistinctOn([outbound.connectionId], {
       connectionId: outbound.connectionId,
-      since: sql<number>`greatest(${outbound.updatedAt}, ${outbound.nextAttemptAt})`,
       lastError: outbound.lastError,
       nextAttemptAt: outbound.nextAttemptAt,
     })
