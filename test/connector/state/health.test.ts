@@ -249,16 +249,15 @@ it('has a vector for each finding', () => {
 it('is measured in seconds and counts, for each account and consumer', async () => {
   const metrics = createMetrics();
   let isReadable = true;
+  const handler = { ...CONSUMER, name: 'handler', waiting: 3, parked: 2, deadLetters: 1 };
+  const consumers = [CONSUMER, { ...handler, oldestAt: NOW - 7_000 }];
   const read = facts({
     snapshot: { since: NOW - 90_000 },
     polls: { waiting: 1, oldestAt: NOW - 45_000 },
     feed: { waiting: 1, oldestAt: NOW - 1_500, lastSeq: 7 },
     sends: { waiting: 12, oldestAt: NOW - 2 * HOUR },
     lateSends: { waiting: 1, oldestAt: NOW - 61_000 },
-    consumers: [
-      { ...CONSUMER, name: 'handler', waiting: 3, oldestAt: NOW - 7_000, parked: 2, deadLetters: 1 },
-      CONSUMER,
-    ],
+    consumers,
     files: { waiting: 2, oldestAt: NOW - 90_000 },
     creations: 4,
     grants: { active: 6, ended: 2 },
@@ -316,6 +315,9 @@ it('is measured in seconds and counts, for each account and consumer', async () 
   // Without a database, the last values remain.
   isReadable = false;
   expect((await samples()).sort()).toEqual([...expected].sort());
+  isReadable = true;
+  consumers.pop();
+  expect((await samples()).filter((line) => line.includes('consumer='))).toEqual([]);
 });
 
 it('has the limits of the alert rules', () => {

@@ -131,6 +131,11 @@ describe('the state of an account', () => {
     expect(await report()).toMatchObject({ pollOverdue: false });
     await bench.clock.advance(1);
     expect(await report()).toMatchObject({ pollOverdue: true });
+    // A grant that has ended is not polled, so nothing is overdue.
+    const become = (kind: string) => bench.database.query('update connector.accounts set kind = $1', [kind]);
+    await become('oauth');
+    expect(await report()).toMatchObject({ pollOverdue: false, reauthRequired: true });
+    await become('api_key');
     bench.service.fault = () => ({ status: 500, body: { error: 'internal_error' } });
     await bench.poll();
     await bench.clock.advance(DAY);
