@@ -24,18 +24,15 @@ export const eventsCheck: Check<ServiceCheckInput> = {
       database === null ? null : await readReported(database, account.id, clock.now() - LATELY_MS);
     const evidence: string[] = [];
     if (absent.length > 0) evidence.push(`GET /webhook lists only ${listed.join(', ')}.`);
-    if (reported !== null && reported.withStatus > 0) {
+    const { withStatus, statuses, received } = reported ?? { withStatus: 0, statuses: 0, received: 0 };
+    if (withStatus > 0) {
       evidence.push(
-        `In 7 days, webhooks reported the status of ${reported.statuses} of ${count(reported.withStatus, 'outgoing message')} that have one, ` +
-          `and ${count(reported.received, 'incoming message')}.`,
+        `In 7 days, webhooks reported the status of ${statuses} of ${count(withStatus, 'outgoing message')} that have one, ` +
+          `and ${count(received, 'incoming message')}.`,
       );
     }
-    const silent =
-      reported !== null &&
-      reported.withStatus >= ENOUGH &&
-      reported.statuses === 0 &&
-      reported.received >= ENOUGH;
-    if (absent.length > 0 || silent) {
+    const isKnown = withStatus >= ENOUGH && (statuses > 0 || received >= ENOUGH);
+    if (absent.length > 0 || (isKnown && statuses === 0)) {
       return problem('The service delivers only message.received, because the consent is old.', {
         evidence,
         advice: [
@@ -46,9 +43,9 @@ export const eventsCheck: Check<ServiceCheckInput> = {
         ],
       });
     }
-    if (listed.length === 0 && (reported === null || reported.withStatus < ENOUGH)) {
+    if (listed.length === 0 && !isKnown) {
       return notChecked(
-        'The service lists no event types, and too few messages were sent recently to judge.',
+        'The service lists no event types, and too few messages were sent or delivered recently to judge.',
       );
     }
     return ok('All event types are delivered.', { evidence });
