@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { DoctorSettings } from '../../../src/connector/doctor/check-input.ts';
+import type { DoctorSettings, StoreCheckInput } from '../../../src/connector/doctor/check-input.ts';
+import { snapshotsCheck } from '../../../src/connector/doctor/checks/snapshots.ts';
 import { judgeMigrations } from '../../../src/connector/doctor/judge-migrations.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { migrateDatabase } from '../../../src/runtime/database/migrate.ts';
@@ -141,6 +142,16 @@ describe('a database', () => {
       /^warning: Dead rows cannot be removed[\s\S]*began 3 h ago: process \d+ \(role \w+, application holder, idle in transaction\), "SELECT count\(\*\) FROM connector\.messages WHERE peer ="[\s\S]*pg_terminate_backend\(\d+\)/,
     );
     expect(late).not.toContain('447700900201');
+  });
+
+  it('is reported with transactions that were prepared more than 30 minutes ago', async () => {
+    const prepared = [31, 29].map((minutes) => ({ name: `${minutes} min`, since: -minutes * 60_000 }));
+    const query = async (text: string) => (text.includes('pg_prepared_xacts') ? prepared : []);
+    const input = { database: { query }, clock: { now: () => 0 } } as unknown as StoreCheckInput;
+    expect(await snapshotsCheck.run(input)).toMatchObject({
+      verdict: 'warning',
+      evidence: ['The transaction 31 min was prepared 31 min ago and has not ended.'],
+    });
   });
 
   it('is reported with sessions that it may not see', async () => {

@@ -170,6 +170,12 @@ describe('the doctor', () => {
 
   it('explains how to consent again if a grant has ended or is from before the cut-over', async () => {
     const id = await connect();
+    const expire = (at: number | null) =>
+      grants.world.database.query('update connector.oauth_grants set access_expires_at = $1', [at]);
+    await expire(grants.world.clock.now());
+    const expired = 'Its access token has expired; a worker refreshes it.';
+    expect(finding(await examineAccount(id), 'service')?.says).toBe(expired);
+    await expire(null);
     grants.world.service.events = ['message.received'];
     const old = finding(await examineAccount(id), 'events');
     expect(old?.verdict).toBe('problem');
