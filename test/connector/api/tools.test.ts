@@ -336,6 +336,9 @@ describe('a message did not arrive because', () => {
       cause: 'parked',
       untrusted_text: 'desk',
     });
+    // Far behind, without a failed call.
+    await world.database.query(`update connector.parked set attempts = 0 where connection_id = 'desk'`);
+    expect(await why({ messageId: 'one-of-many' })).toMatchObject({ cause: 'consumer_stopped' });
     await world.database.query(
       `insert into connector.dead_letters (consumer, seq, connection_id, message_id, attempts, last_error, at)
        select 'crm', connector.last_seq() + n, 'desk', case n when 0 then 'one-of-many' end, 9,

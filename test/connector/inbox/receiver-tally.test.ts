@@ -31,6 +31,7 @@ it('adds the counts of several processes, by hour, subscription and kind', async
   expect(accepted).toMatchObject({ count: 3, totalMs: 42, minMs: 2, maxMs: 30, lastAt: clock.now() });
   expect((await readTallies(database, clock.now() - HOUR_MS, 'other')).get('wrong_signature')?.count).toBe(1);
   expect((await readTallies(database, clock.now() - HOUR_MS, null)).size).toBe(2);
+  expect((await readTallies(database, clock.now() + 1, null)).size).toBe(0);
 });
 
 it('writes every 2 s, only what was counted, and keeps two days', async () => {

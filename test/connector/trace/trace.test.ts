@@ -134,6 +134,14 @@ describe('the trace of a message', () => {
     ]);
   });
 
+  it('explains that no status follows a failure', async () => {
+    for (const status of ['failed', 'delivered']) await deliverStatus('m-failed', status);
+    expect((await trace('m-failed')).entries.at(-1)).toMatchObject({
+      reason: 'status_final',
+      explanation: 'The status was failed, which is final; delivered cannot follow it.',
+    });
+  });
+
   it('contains every change of the feed about the message once', async () => {
     const { changes } = changeList.parse((await running.ask('GET', '/v1/changes?limit=1000')).body);
     const told = changes.filter((change) => 'messageId' in change && change.messageId === id);
