@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { type Queryable, sqlState } from '../../runtime/database/database.ts';
+import { type Database, type Queryable, sqlState } from '../../runtime/database/database.ts';
 import {
   CHANGE,
   type ConnectionStateFacts,
@@ -10,6 +10,7 @@ import {
 import { foldConnections, foldMessages } from './fold-facts.ts';
 import type { LoggedDelivery } from './merge-columns.ts';
 import { type Fence, type MergeInput, mergeStatement } from './merge-statement.ts';
+import { messagesAre } from './message-periods.ts';
 
 /**
  * Further CTEs of the same statement, each `name AS (…)`, comma-separated. Their parameters are numbered from
@@ -41,8 +42,6 @@ export interface BatchResult {
   readonly outcomes: Readonly<Partial<Record<DeliveryOutcome, number>>>;
 }
 
-/** Databases in which messages were found to be in several periods: see `message-periods.ts`. */
-const divided = new WeakSet<Queryable>();
 const UNDEFINED_TABLE = '42P01';
 
 /**
@@ -74,12 +73,12 @@ export async function commitBatch(
     via: batch.via,
     fence: batch.fence,
     // In a transaction, a refused statement would undo the others.
-    divided: !('transaction' in db) || divided.has(db),
+    divided: messagesAre.divided || !isDatabase(db),
     also: batch.also,
   };
   const row = await run(db, input, options).catch(async (error: unknown) => {
     if (input.divided || sqlState(error) !== UNDEFINED_TABLE) throw error;
-    divided.add(db);
+    messagesAre.divided = true;
     return await run(db, { ...input, divided: true }, options);
   });
   if (row === undefined) throw new Error('the merge statement returned no row');
@@ -89,6 +88,8 @@ export async function commitBatch(
     outcomes: countOutcomes(row.outcomes),
   };
 }
+
+const isDatabase = (db: Partial<Database>): boolean => db.transaction !== undefined;
 
 async function run(
   db: Queryable,

@@ -7,6 +7,9 @@ import { LOCK_WAIT, ONE_AT_A_TIME } from './time-partitions.ts';
  * itself. Its name goes when a second one begins: from then on, the database refuses such a statement.
  */
 
+/** Whether this process knows of a second period. Statements for several periods suit one as well, but cost more. */
+export const messagesAre = { divided: false };
+
 /** Times in epoch ms. */
 export interface MessagePeriod {
   /** Of its partition. */
@@ -41,7 +44,9 @@ export async function beginMessagePeriod(
   now: number,
   lengthMs: number,
 ): Promise<boolean> {
-  if (now - (await readPresentPeriod(database)) < lengthMs) return false;
+  const present = await readPresentPeriod(database);
+  if (present > 0) messagesAre.divided = true;
+  if (now - present < lengthMs) return false;
   return await database.transaction(async (tx) => {
     await tx.query(ONE_AT_A_TIME);
     if (now - (await readPresentPeriod(tx)) < lengthMs) return false;

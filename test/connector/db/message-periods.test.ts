@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest';
 import { textIndexStatements } from '../../../src/connector/api/messages.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { beginMessagePeriod, listMessagePeriods } from '../../../src/connector/db/message-periods.ts';
+import {
+  beginMessagePeriod,
+  listMessagePeriods,
+  messagesAre,
+} from '../../../src/connector/db/message-periods.ts';
 import { sqlState } from '../../../src/runtime/database/database.ts';
 import { databaseWithoutDaysOfTest, polled, readAllChanges, T0 } from '../support/event-fixtures.ts';
 
@@ -23,18 +27,23 @@ it('a period begins once the one before is old enough, in one process', async ()
   ]);
 });
 
-it('a process that stored messages in the only period finds them there, and stores others in the present one', async () => {
+it('a process that knows of the only period finds its messages, and stores others in the present one', async () => {
   await store();
   await begin(0);
-  const messages = ['m', 'n'].map((id) => polled('connection', id));
+  const messages = ['m', 'n', 'o'].map((id) => polled('connection', id));
+  messagesAre.divided = false;
+  await database.transaction((tx) => commitBatch(tx, { now: T0, messages: messages.slice(0, 2) }));
+  expect(messagesAre.divided).toBe(false);
   await commitBatch(database, { now: T0, messages });
-  const later = { now: T0, messages: [...messages, polled('connection', 'o')] };
-  await database.transaction((tx) => commitBatch(tx, later));
+  expect(messagesAre.divided).toBe(true);
   expect(await database.query('SELECT id, filed_at AS period FROM connector.messages ORDER BY id')).toEqual([
     { id: 'm', period: 0 },
     { id: 'n', period: T0 },
     { id: 'o', period: T0 },
   ]);
+  messagesAre.divided = false;
+  await begin(0);
+  expect(messagesAre.divided).toBe(true);
 });
 
 it('none begins while somebody writes messages', async () => {

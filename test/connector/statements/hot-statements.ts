@@ -35,7 +35,7 @@ function merge(
 const outsideTransaction =
   (run: HotStatement['run']): HotStatement['run'] =>
   (db) =>
-    run({ ...db, transaction: undefined } as Queryable);
+    run({ ...db, transaction: null } as Queryable);
 
 const MERGE_INDEXES = ['connections_pkey', 'expired_messages_pkey', 'messages_pkey'];
 

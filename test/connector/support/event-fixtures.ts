@@ -5,6 +5,7 @@ import {
   type RawDelivery,
   WEBHOOK_SEEN,
 } from '../../../src/connector/db/facts.ts';
+import { messagesAre } from '../../../src/connector/db/message-periods.ts';
 import { dropPartition, listPartitions } from '../../../src/connector/db/time-partitions.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
@@ -15,6 +16,7 @@ export { silentLogger };
 
 /** A database of one test's own with the connector's schema, and a second handle for other processes' writes. */
 export function openConnectorDatabase(poolSize?: number): Promise<OpenedDatabase> {
+  messagesAre.divided = false;
   return openTestDatabase({ connector: true }, poolSize);
 }
 
