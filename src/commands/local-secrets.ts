@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { generateSealingKey, SealingError } from '../runtime/sealing/key-ring.ts';
 
@@ -20,7 +20,6 @@ export function readLocalSecrets(file: string): LocalSecrets {
   mkdirSync(dirname(file), { recursive: true });
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
-  chmodSync(draft, 0o600);
   renameSync(draft, file);
   return secrets;
 }

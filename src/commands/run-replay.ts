@@ -45,7 +45,7 @@ export async function runReplay(
     const { difference: onDifference, progress: onProgress } = report;
     const summary = await replay({ database, clock, apply, signal, onDifference, onProgress });
     report.end(summary);
-    return summary.different > (apply ? summary.applied : 0) ? EXIT.different : EXIT.same;
+    return summary.different > summary.applied ? EXIT.different : EXIT.same;
   } finally {
     await database.close();
     await store.close();

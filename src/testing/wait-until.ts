@@ -29,7 +29,6 @@ export async function waitUntil<Value>(
       try {
         const value = await condition();
         if (value) return value;
-        thrown = undefined;
       } catch (error) {
         thrown = error;
       }

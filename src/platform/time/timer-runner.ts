@@ -71,7 +71,6 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
   let alarmAt = Number.POSITIVE_INFINITY;
   let inFlight: Promise<unknown> = Promise.resolve();
   let closed = false;
-  let batchLimit = BATCH;
 
   const clearAlarm = (): void => {
     cancelAlarm?.();
@@ -89,7 +88,6 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
   /** Fires what is due in a second, whatever is armed until then. */
   const retry = (error: unknown): void => {
     logger.error({ err: error }, 'timers could not be fired; retrying');
-    if (closed) return;
     clearAlarm();
     alarmAt = Number.NEGATIVE_INFINITY;
     wakeAfter(RETRY_MS);
@@ -117,8 +115,8 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
     await deleteTimers(database, [timer.id]);
   };
 
-  const fireBatch = async (until: number, movesClock: boolean): Promise<StoredTimer[]> => {
-    const due = await readTimers(database, until, batchLimit);
+  const fireBatch = async (until: number, movesClock: boolean, limit = BATCH): Promise<StoredTimer[]> => {
+    const due = await readTimers(database, until, limit);
     const [first] = due;
     if (first === undefined) return [];
     const { timers, handler } = firstRun(due, handlers);
@@ -136,14 +134,12 @@ export function createTimerRunner(options: RunnerOptions): TimerRunner {
         if (handler === undefined) throw new Error(`no handler for timers of kind '${first.kind}'`);
         await handler.fire(change, firing);
       });
-      batchLimit = BATCH;
       options.onFired?.(timers);
       return [...timers];
     } catch (error) {
       if (isConnectionFailure(error)) throw error;
       if (timers.length === 1) await discard(first, error);
-      else batchLimit = 1;
-      return fireBatch(until, movesClock);
+      return fireBatch(until, movesClock, 1);
     }
   };
 

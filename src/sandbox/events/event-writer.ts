@@ -36,7 +36,6 @@ export class EventWriter implements EventListener {
   }
 
   changed(list: ChangedList): void {
-    if (this.#stream.over.aborted) return;
     this.#changed.add(list);
     this.#cancelGathering ??= this.#clock.after(GATHER_MS, () => {
       this.#cancelGathering = undefined;
