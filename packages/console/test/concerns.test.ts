@@ -115,6 +115,7 @@ describe('the concerns of connections', () => {
       to: '/connections',
       q: 'reconnect:yes',
     });
+    expect(concern(['A', 'B', 'C'])?.hint).toBe('A, B, C. Restart it and scan a new QR code.');
     expect(concern(['A', 'B', 'C', 'D', ''])).toMatchObject({
       title: '5 numbers must be paired again',
       hint: 'A, B, C and 2 more. Restart it and scan a new QR code.',

@@ -23,7 +23,7 @@ describe('the connections', () => {
       answers: {
         'GET /sandbox/v1/connections': {
           entries: [
-            { ...DESK, id: '1', label: 'A', outage: 'zombie' },
+            { ...DESK, id: '1', label: 'A', outage: 'zombie', licenseExpires: at(2 * 86_400 + 1_800) },
             { ...DESK, id: '2', label: 'B', status: 'disconnected', needsReconnect: true },
             { ...DESK, id: '3', label: 'C', status: 'disconnected' },
             { ...DESK, id: '4', label: 'D', status: 'connecting', phoneNumber: null, licenseStatus: 'none' },
@@ -35,12 +35,14 @@ describe('the connections', () => {
     const list = within(await screen.findByRole('list', { name: 'Connections' }));
     await list.findByText('trial 7 d');
     expect(list.getAllByRole('link').map(({ textContent }) => textContent)).toEqual([
-      'brokenA+447700900101qractive',
+      'brokenA+447700900101qractive 2 d',
       'reconnectB+447700900101qractive',
       'disconnectedC+447700900101qractive',
       'connectingD–qrnone',
       'connectedE+447700900101qrtrial 7 d',
     ]);
+    expect(list.getByText('active 2 d').className).toBe('warn');
+    expect(list.getByText('trial 7 d').className).toBe('soft');
     expect(page.reads.some(({ query }) => query['order'] === 'newest' && query['limit'] === '500')).toBe(
       true,
     );

@@ -74,7 +74,7 @@ describe('faults in the dock', () => {
       hits,
     });
     const world = faults(rule('one', 1), rule(HOSTILE, 0), {
-      ...rule('three', 2),
+      ...rule('burst', 2),
       match: { surface: 'api', path: '/messages' },
       action: { type: 'status', code: 429 },
       first: 5,
@@ -84,19 +84,21 @@ describe('faults in the dock', () => {
     await screen.findByText('3 armed');
     await page.user.keyboard('f');
     const armed = await region('Armed rules');
+    // The preset has another rule of this name.
+    expect((await button('429 burst')).getAttribute('aria-pressed')).toBe('false');
     const items = armed.getAllByRole('listitem').map(({ textContent }) => textContent);
     expect(items[0]).toBe('one1 hitShowOffWebhooks · drop');
     expect(items[2]).toBe(
-      'three2 hitsShowOffCalls to the API · /messages · status, code 429 · first 5 · 12.5 %',
+      'burst2 hitsShowOffCalls to the API · /messages · status, code 429 · first 5 · 12.5 %',
     );
     const hrefs = armed.getAllByRole('link').map((each) => each.getAttribute('href'));
     expect(hrefs[0]).toBe('/deliveries?q=fault%3Aone');
     expect(new URLSearchParams(hrefs[1]?.split('?')[1]).get('q')).toBe(
       'fault:"<img src=""x"" onerror=alert(1)>"',
     );
-    expect(hrefs[2]).toBe('/calls?q=fault%3Athree');
+    expect(hrefs[2]).toBe('/calls?q=fault%3Aburst');
     await page.user.click(armed.getByRole('button', { name: `Turn ${HOSTILE} off` }));
-    await waitFor(() => expect(world.rules().map(({ id }) => id)).toEqual(['one', 'three']));
+    await waitFor(() => expect(world.rules().map(({ id }) => id)).toEqual(['one', 'burst']));
     await page.user.click(await armed.findByRole('button', { name: 'All off' }));
     await armed.findByText(/^Nothing goes wrong\./);
     await hasFocus('Armed rules');
@@ -117,7 +119,16 @@ describe('faults in the dock', () => {
     const form = within(screen.getByRole('form', { name: 'A rule of your own' }));
     await page.user.clear(form.getByLabelText('Id'));
     await page.user.type(form.getByLabelText('Id'), '7');
-    await page.user.type(form.getByLabelText('Connection'), 'nobody{Enter}');
+    await page.user.type(form.getByLabelText('Connection'), "o'body");
+    await page.user.click(form.getByRole('button', { name: 'Copy as' }));
+    await page.user.click(await form.findByRole('button', { name: 'curl' }));
+    await form.findByText('curl copied');
+    expect(await navigator.clipboard.readText()).toBe(
+      String.raw`curl -s -X POST 'http://console.test/sandbox/v1/faults' \
+  -H 'content-type: application/json' \
+  -d '{"match":{"surface":"webhook","connectionId":"o'\''body"},"action":{"type":"drop"},"id":"7","per":"attempt"}'`,
+    );
+    await page.user.type(form.getByLabelText('Connection'), '{Enter}');
     const wrong = form.getByLabelText('Connection');
     await waitFor(() => expect(wrong.getAttribute('aria-invalid')).toBe('true'));
     expect(form.getByRole('alert').textContent).toBe('does not exist.');
@@ -131,7 +142,7 @@ describe('faults in the dock', () => {
     expect(page.writes.map(({ body }) => body)).toEqual([
       {
         id: '7',
-        match: { surface: 'webhook', connectionId: 'nobody' },
+        match: { surface: 'webhook', connectionId: "o'body" },
         action: { type: 'drop' },
         per: 'attempt',
       },

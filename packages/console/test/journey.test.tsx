@@ -140,7 +140,7 @@ describe('a journey', () => {
     const page = await openPage(`/journey?q=${encodeURIComponent(written)}`, {
       answers: {
         'GET /sandbox/v1/messages': ({ query }: Sent) => ({
-          entries: query['q'] === asked.at(-1) ? [STORED] : [],
+          entries: asked.includes(query['q'] ?? '') ? [{ ...STORED, id: 'cz0y9wyvq9' }] : [],
         }),
       },
       refreshes: false,

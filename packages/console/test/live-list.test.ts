@@ -152,6 +152,15 @@ describe('a live list', () => {
     expect(shown()).toMatchObject({ newest: 3, oldest: 0 });
   });
 
+  it('reads an older page again that could not be read', async () => {
+    await showTwo();
+    vi.spyOn(list.source, 'read').mockRejectedValueOnce(new Error('It failed.'));
+    await list.readMore();
+    expect(list.snapshot().error).toEqual(new Error('It failed.'));
+    await list.readMore();
+    expect(shown()).toMatchObject({ newest: 3, oldest: 0 });
+  });
+
   it('reads an older page that is requested while the newest is read, once', async () => {
     await showTwo();
     const { promise, resolve } = Promise.withResolvers<Page<Row>>();

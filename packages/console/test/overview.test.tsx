@@ -100,7 +100,11 @@ describe('the overview', () => {
       answers: {
         'GET /sandbox/v1/deliveries/counts': { pending: 0, held: 0, delivered: 999, dropped: 1 },
         'GET /sandbox/v1/connections': {
-          entries: [DESK, { ...DESK, id: 'c2', status: 'disconnected', needsReconnect: true }],
+          entries: [
+            DESK,
+            { ...DESK, id: 'c2', status: 'disconnected', needsReconnect: true },
+            { ...DESK, id: 'c3', workspaceId: 'wcheck' },
+          ],
         },
         'GET /connector/v1/statistics': ({ query }: Sent) =>
           query['range'] === 'day'

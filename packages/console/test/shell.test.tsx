@@ -114,8 +114,10 @@ describe('the shell', () => {
     const answers: (() => unknown)[] = [
       () => Promise.reject(new Error('refused')),
       () => undefined,
+      () => new Refusal(401, { error: 'session_required', message: 'Open the last URL.' }),
       () => PRODUCTION,
     ];
+    const reload = vi.spyOn(location, 'reload').mockReturnValue();
     const page = await openPage('/sync', {
       answers: { 'GET /console.json': () => (answers.shift()?.() ?? undefined) as object },
     });
@@ -124,6 +126,10 @@ describe('the shell', () => {
     alert.getByText(/^The server does not respond\. Check that the command/);
     await page.user.click(alert.getByRole('button', { name: 'Try again' }));
     await screen.findByText(/^The response of \/console\.json is not JSON\./);
+    expect(reload).not.toHaveBeenCalled();
+    await page.user.click(screen.getByRole('button', { name: 'Try again' }));
+    await screen.findByText(/^Open the last URL\./);
+    expect(reload).toHaveBeenCalledOnce();
     await page.user.click(screen.getByRole('button', { name: 'Try again' }));
     await screen.findByText('live');
   });
