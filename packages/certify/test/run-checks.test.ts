@@ -161,7 +161,7 @@ describe('a check', () => {
     const interrupt = new AbortController();
     const stop: Run = async () => {
       interrupt.abort();
-      await never();
+      throw new Error('Its request was aborted.');
     };
     const { results } = start([check(stop), check(async () => undefined)], interrupt);
     expect(await results).toMatchObject([{ result: 'skip', reason: 'the run was interrupted' }]);
@@ -212,9 +212,10 @@ describe('the client', () => {
   const answers: { status: number; headers?: Record<string, string> }[] = [];
 
   beforeAll(async () => {
-    server = createServer((_, response) => {
+    server = createServer((request, response) => {
       const { status, headers } = answers.shift() ?? { status: 200 };
-      response.writeHead(status, headers).end('{}');
+      if (status === 0) request.socket.destroy();
+      else response.writeHead(status, headers).end('{}');
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -273,6 +274,13 @@ describe('the client', () => {
     const { client, waits } = makeClient();
     for (let i = 0; i < 3; i++) await client.request('GET', '/');
     expect(waits).toEqual([100, 200]);
+  });
+
+  it('repeats a read whose connection was closed, but nothing that could act twice', async () => {
+    answers.push({ status: 0 }, { status: 200 }, { status: 0 });
+    const { client } = makeClient();
+    expect((await client.request('GET', '/')).status).toBe(200);
+    await expect(client.request('POST', '/')).rejects.toThrow(/^no response: .+/);
   });
 
   it('reports why there was no answer', async () => {

@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { PNG } from 'pngjs';
 import encodeQr from 'qr';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { readQr } from '../../../test/support/read-qr.ts';
 import { signDelivery } from '../../certify/src/receiver/profile.ts';
 import { Violation } from '../../certify/src/runner/check.ts';
+import type { Exchange } from '../../certify/src/runner/exchange.ts';
 import { deliveryChecks } from '../src/checks/deliveries.ts';
+import { reply } from '../src/fixtures/deliveries.ts';
+import { expectRefused } from '../src/service/judge.ts';
 import { readPng } from '../src/service/png.ts';
 import * as shape from '../src/service/shape.ts';
 import { payloads } from '../src/service/spec-shapes.ts';
@@ -142,10 +146,37 @@ describe('a shape', () => {
     [shape.yes, true, 1],
     [shape.oneOf(['qr', 'cloud_api']), 'qr', 'QR'],
   ] as const)('accepts a valid value and rejects an invalid one (%#)', (one, good, bad) => {
-    const demand = (value: unknown) => () => shape.demandValue(value, one, { note: () => undefined });
-    expect(demand(good)).not.toThrow();
-    expect(demand(bad)).toThrow(Violation);
+    const exchange = (json: unknown) => ({ json }) as Exchange;
+    const demand = (shown: Exchange) => () => shape.demandShape(shown, one, { note: () => undefined });
+    expect(demand(exchange(good))).not.toThrow();
+    const shown = exchange(bad);
+    expect(demand(shown)).toThrow(expect.toSatisfy((error) => (error as Violation).exchange === shown));
   });
+});
+
+it.each([
+  [399, false],
+  [400, true],
+  [499, true],
+  [500, false],
+])('status %d refuses what a client has sent: %s', (status, isRefusal) => {
+  const judge = () => expectRefused({ status, json: undefined, text: '' } as Exchange, 'a number');
+  if (isRefusal) expect(judge).not.toThrow();
+  else expect(judge).toThrow(Violation);
+});
+
+it('a reply of the recipient may take as long as its option says, besides the timeout of the check', async () => {
+  const extend = vi.fn();
+  const event = { json: { event: 'message.received', message: { from: '447700900301' } } };
+  const context = {
+    once: (what: string, make: () => unknown) => (what === 'a delivery' ? undefined : make()),
+    inputs: { recipient: '447700900301', awaitReplyMs: 90_000 },
+    clock: new ManualClock(),
+    journal: { current: () => ({ extend, signal: new AbortController().signal }) },
+    listener: () => ({ until: async (find: (requests: readonly object[]) => unknown) => find([event]) }),
+  };
+  expect(await reply(context as never)).toBe(event);
+  expect(extend).toHaveBeenCalledWith(90_000);
 });
 
 describe('what the specification leaves open', () => {

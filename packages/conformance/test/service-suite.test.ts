@@ -48,6 +48,16 @@ describe('the suite', () => {
   );
 });
 
+it('a delivery of more than a megabyte is neither answered nor kept', async () => {
+  const before = graded.listener.requests.length;
+  const sent = fetch(`http://127.0.0.1:${graded.listener.port}`, {
+    method: 'POST',
+    body: 'x'.repeat(1_048_577),
+  });
+  await expect(sent).rejects.toThrow('fetch failed');
+  expect(graded.listener.requests).toHaveLength(before);
+});
+
 it(
   'a connection whose deletion is refused is named as left behind, also one that should not have been created',
   async () => {

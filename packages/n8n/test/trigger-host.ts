@@ -58,9 +58,9 @@ export async function hostTriggers(connector: { readonly url: string; readonly t
   /** Headers that a proxy before the connector removes from its answers. */
   const removed = new Set<string>();
 
-  /** As axios does, with the settings that the node gives. */
+  /** As axios does, with the settings that the node gives. Lists have pages of one. */
   const request: IHookFunctions['helpers']['httpRequestWithAuthentication'] = async (_name, options) => {
-    const answer = await fetch(`${options.baseURL}${options.url}`, {
+    const answer = await fetch(`${options.baseURL}${options.url}`.replace('limit=1000', 'limit=1'), {
       method: options.method ?? 'GET',
       headers: { authorization: `Bearer ${connector.token}`, 'content-type': 'application/json' },
       ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
+import type { DeadLetterList } from '../../../src/contract/connector/changes.ts';
 import type { Consumer } from '../../../src/contract/connector/consumers.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
@@ -120,15 +121,18 @@ describe('the trigger', () => {
     await expect.poll(() => texts(trigger)).toContain('unfinished');
   });
 
-  it('continues with a change that failed in all attempts', async () => {
+  it('continues with the oldest change that failed in all attempts', async () => {
     trigger.work = () => {
       throw new Error('the workflow is broken');
     };
     trigger.parameters = { filter: { types: ['message.created'] }, options: { attempts: 1 } };
     await trigger.activate();
     await say('failed');
-    await expect.poll(consumers).toMatchObject([{ deadLetters: 1, lag: { changes: 0 } }]);
+    await say('failed too');
+    await expect.poll(consumers).toMatchObject([{ deadLetters: 2, lag: { changes: 0 } }]);
+    const { deadLetters } = await loop.connector<DeadLetterList>('GET', '/v1/dead-letters');
     await trigger.deactivate();
+    expect(trigger.memory['from']).toBe(deadLetters.at(-1)?.change.at);
     trigger.work = () => undefined;
     await trigger.activate();
     await expect.poll(() => texts(trigger)).toContain('failed');
@@ -187,6 +191,11 @@ describe('the trigger', () => {
 
   it('keeps its consumer and its secret when n8n starts again, and creates one that was deleted elsewhere', async () => {
     await trigger.activate();
+    await loop.loop.settle();
+    await trigger.deactivate();
+    await trigger.activate();
+    await say('before');
+    await hears(trigger, 'before');
     const [first] = await consumers();
     const before = structuredClone(trigger.memory);
     await trigger.activate();
@@ -194,7 +203,8 @@ describe('the trigger', () => {
     await loop.connector('DELETE', `/v1/consumers/${first?.name}`);
     await trigger.activate();
     await say('again');
-    await hears(trigger, 'again');
+    // Not once more from where it once continued.
+    await hears(trigger, 'before', 'again');
   });
 
   it('takes over its consumer with a new secret if n8n has lost the old one', async () => {
