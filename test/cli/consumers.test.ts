@@ -155,11 +155,14 @@ describe('npm run consumers', () => {
       code: 1,
       stderr: `No connector answers at http://127.0.0.1:${port} (ECONNREFUSED). Is --connector its address?\n`,
     });
-    const other = await listen((_request, response) => void response.end('hello'));
-    onTestFinished(() => other.drain(0));
-    expect((await run('list', '--connector', other.url)).stderr).toBe(
-      `The server at ${other.url} is not a connector of this version: it returned status 200.\n`,
-    );
+    for (const status of [200, 307]) {
+      const headers = { location: `${test.connectorUrl}/v1/consumers` };
+      const other = await listen((_, response) => void response.writeHead(status, headers).end('hello'));
+      onTestFinished(() => other.drain(0));
+      expect((await run('list', '--connector', other.url)).stderr).toBe(
+        `The server at ${other.url} is not a connector of this version: it returned status ${status}.\n`,
+      );
+    }
     vi.stubEnv('CONNECTOR_API_TOKEN', 'a-wrong-token');
     expect((await run('list')).stderr).toBe(
       `The connector at ${test.connectorUrl} does not accept the token. Use its CONNECTOR_API_TOKEN, or one of its CONNECTOR_API_TOKENS.\n`,

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { serveUntilStopped } from '../../src/commands/serve-until-stopped.ts';
 import { type ConnectorLogger, startConnector } from '../../src/commands/start-connector.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { ConfigurationError } from '../../src/runtime/config/configuration-error.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -102,4 +104,17 @@ describe('startConnector', () => {
       message: expect.stringContaining('CONNECTOR_ROLE is web, so a worker must call them'),
     });
   });
+});
+
+it('a command that could not start closes what it has opened', async () => {
+  vi.spyOn(process, 'on').mockReturnValue(process);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const closed = vi.fn();
+  const options = { level: 'silent', name: 'test', clock: systemClock, shutdownMs: 1_000 } as const;
+  const starting = serveUntilStopped({ ...options, typos: [] }, async ({ lifecycle }) => {
+    lifecycle.onClose('database', closed);
+    throw new Error('The port is in use.');
+  });
+  await expect(starting).rejects.toThrow('The port is in use.');
+  expect(closed).toHaveBeenCalledOnce();
 });

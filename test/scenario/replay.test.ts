@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { record, replay, type Target } from '../../src/scenario/replay.ts';
 import { readScenario, type Scenario, writeScenario } from '../../src/scenario/scenario.ts';
 import { shrink } from '../../src/scenario/shrink.ts';
@@ -171,6 +171,15 @@ describe('a scenario', () => {
         cause: 2,
       },
     ]);
+  });
+
+  it('ends before the next cause when it is interrupted', async () => {
+    await runLoop();
+    const scenario = await recordFile();
+    const over = new AbortController();
+    const onCause = vi.fn(() => over.abort(new Error('It was interrupted.')));
+    await expect(replay(scenario, target, { onCause, signal: over.signal })).rejects.toThrow('interrupted');
+    expect(onCause).toHaveBeenCalledOnce();
   });
 
   it('is shrunk to the causes of a failure, which reproduce it until it is fixed', async () => {

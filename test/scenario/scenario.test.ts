@@ -80,8 +80,11 @@ describe('a scenario that is shrunk', () => {
   };
 
   it('keeps the one cause of its failure, with its number and the names that it uses', async () => {
+    const shown = new Set<string>();
+    /** What is shown only once is a race. */
+    const isRace = (tried: Scenario['causes']): boolean => shown.size < shown.add(JSON.stringify(tried)).size;
     const small = await shrink(scenario, async ({ causes: tried, observations }) => ({
-      differences: tried.includes(send) ? [{ ...WRONG, cause: 2 }] : [],
+      differences: isRace(tried) || tried.includes(send) ? [{ ...WRONG, cause: 2 }] : [],
       observations,
     }));
     expect(small).toEqual({ ...scenario, causes: [send], names, observations: [] });

@@ -123,15 +123,19 @@ describe('while a session is broken', () => {
     proves('delivery.unlicensed');
     const { key, connectionId } = await seedWorkspace(service);
     const { outages, licenses } = service.platform;
+    const to = '4915500000003';
+    await service.platform.contacts.put(to, { deliverAfterMs: SECOND, readAfterMs: null });
+    await service.call('POST', '/messages', { key, body: { connectionId, to, text: 'hello' } });
     await outages.begin(connectionId, { cause: 'session_lost' });
     await writes(connectionId, 'unheard');
+    await advance(2 * SECOND);
     await licenses.set(connectionId, { status: 'expired' });
     await outages.recover(connectionId);
     await advance(SECOND);
     await licenses.set(connectionId, { status: 'active' });
     await advance(MINUTE);
-    expect(await toldOf(connectionId)).toEqual([]);
-    expect(await listed(key)).toMatchObject([{ text: 'unheard' }]);
+    expect((await toldOf(connectionId)).map(({ status }) => status)).toEqual(['sent']);
+    expect(await listed(key)).toMatchObject([{ text: 'unheard' }, { text: 'hello', status: 'delivered' }]);
   });
 
   test('nothing is lost when people write, sessions break and recover at once', async () => {

@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import type { ConditionLists } from '../../../src/sandbox/conditions/condition-lists.ts';
+import { waitFor } from '../../../src/sandbox/conditions/wait.ts';
+import { createEventHub } from '../../../src/sandbox/events/event-hub.ts';
 import { useHookedSandbox } from '../hooked-sandbox.ts';
 
 const hook = useHookedSandbox();
@@ -86,6 +89,24 @@ describe('POST /wait', () => {
     await hook.clock.timerSet(700);
     await hook.clock.advance(700);
     expect(await waiting).toMatchObject({ holds: false, waitedMs: 700 });
+  });
+
+  it('ends with its client, and follows no events then', async () => {
+    const before = hook.clock.pending;
+    const gone = new AbortController();
+    const body = JSON.stringify({ list: 'calls', q: 'path:/nowhere', timeoutMs: 800 });
+    const headers = { 'content-type': 'application/json' };
+    const url = `http://127.0.0.1:${hook.port}/sandbox/v1/wait`;
+    const waiting = fetch(url, { method: 'POST', body, headers, signal: gone.signal });
+    await hook.clock.timerSet(800);
+    gone.abort();
+    await expect(waiting).rejects.toThrow();
+    await expect.poll(() => hook.clock.pending).toBe(before);
+    const [events, publish] = [createEventHub(), vi.fn()];
+    const lists = { calls: async () => [] } as unknown as ConditionLists;
+    await waitFor({ lists, events, clock: hook.clock }, { list: 'calls', timeoutMs: 0 }, gone.signal);
+    events.publish(publish);
+    expect(publish).not.toHaveBeenCalled();
   });
 
   it('refuses a filter that the list does not support', async () => {

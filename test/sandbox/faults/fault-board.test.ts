@@ -99,6 +99,8 @@ describe('a webhook rule', () => {
     expect(faults.webhook.decide(event(1), 1)).toHaveLength(1);
     faults.clear();
     expect(faults.webhook.decide(event(1), 2)).toHaveLength(1);
+    // The first attempt of a copy.
+    expect(faults.webhook.decide(event(1), 1)).toEqual([]);
     expect(faults.webhook.decide(event(2), 1)).toEqual([]);
     expect(faults.webhook.decide(event(2), 2)).toEqual([]);
     faults.put({ rules: [] });
