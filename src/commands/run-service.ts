@@ -243,7 +243,6 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
       serve(() => parts.platform.app),
       {
         limits: API_LIMITS,
-        onDrain: () => parts.platform.endWaits(),
       },
     );
     await listen(

@@ -63,8 +63,6 @@ export interface Platform {
   readonly delivery: Delivery;
   /** Every event that the service is to deliver, in order. */
   readonly ledger: Ledger;
-  /** Ends long waits of clients with an answer. Call it when a shutdown begins, before `close`. */
-  endWaits(): void;
   /** Runs everything that is due on both clocks until no request is in progress. */
   settle(): Promise<void>;
   /** Deletes everything except time. New objects get new ids. */
@@ -188,8 +186,6 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     delivery,
     ledger: createLedger({ database }),
 
-    endWaits: () => tools.endWaits(),
-
     async settle() {
       for (;;) {
         // A send goes on when the client of its call has gone.
@@ -213,7 +209,6 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
       await runner.close();
       sender.giveUp();
       await sender.idle();
-      tools.endWaits();
       await shell.close();
       await tools.close();
       // What people do, and an advance, are over then.

@@ -84,8 +84,6 @@ export interface OpenCall {
   readonly request: Request;
   readonly response: Response;
   readonly report: CallReport;
-  /** Marks the call as a stream that stays open: `idle` and `close` no longer wait for it. */
-  standsOpen(): void;
 }
 
 /** How calls of one kind are answered. */
@@ -163,7 +161,7 @@ export function createCallShell(options: Options): CallShell {
   const handleCall = async (
     surface: IncomingCall['surface'],
     handler: CallHandler,
-    { request, response, standsOpen }: Omit<OpenCall, 'report'>,
+    { request, response }: Omit<OpenCall, 'report'>,
   ): Promise<void> => {
     const report = openCallReport(request, options);
     const incoming: IncomingCall = {
@@ -185,7 +183,7 @@ export function createCallShell(options: Options): CallShell {
       },
     };
     try {
-      await aroundCall(incoming, () => serve(handler, { request, response, report, standsOpen }));
+      await aroundCall(incoming, () => serve(handler, { request, response, report }));
     } catch (error) {
       logger.error({ err: error }, 'a call could not be answered');
       writeAnswer(response, handler.refuse(error));
@@ -197,13 +195,8 @@ export function createCallShell(options: Options): CallShell {
       return open;
     },
     handle: (surface, handler) => (request, response) => {
-      let isOpen = true;
-      const standsOpen = (): void => {
-        if (isOpen) leave();
-        isOpen = false;
-      };
       open += 1;
-      void handleCall(surface, handler, { request, response, standsOpen }).finally(standsOpen);
+      void handleCall(surface, handler, { request, response }).finally(leave);
     },
     idle,
     close() {

@@ -17,8 +17,6 @@ export interface AdmittedRequest {
   readonly given: unknown;
   /** The tool that it calls; null if it calls none, or an unknown one. */
   readonly tool: ToolName | null;
-  /** True if it requests a stream that stays open until it is closed. */
-  readonly listens: boolean;
 }
 
 /** Thrown for an invalid message, which is answered with an error of the protocol. */
@@ -92,5 +90,5 @@ export async function admitRequest(sources: CredentialSources, request: Request)
   const tool = calledTool(message);
   if (tool !== null) requireToolScope(credential, tool);
   const given = fieldOf(fieldOf(message, 'params'), 'arguments');
-  return { credential, message, given, tool, listens: fieldOf(message, 'method') === 'subscriptions/listen' };
+  return { credential, message, given, tool };
 }

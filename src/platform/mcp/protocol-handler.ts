@@ -108,14 +108,12 @@ export function createProtocolHandler({ tools, logger }: Options): ProtocolHandl
       return createServer(exchange);
     },
     {
-      // These streams report changes of the list of tools, which never changes.
-      maxSubscriptions: 100,
       onerror: (err) => logger.debug({ err }, 'the tool server refused a message'),
     },
   );
 
   return {
-    async serve({ request, response, report, standsOpen }, { credential, given, message, tool, listens }) {
+    async serve({ request, response, report }, { credential, given, message, tool }) {
       const onFailure = (err: unknown): void => logger.error({ err }, 'a tool call failed');
       let toolRuns = tool !== null;
       let status: number | null = null;
@@ -138,7 +136,6 @@ export function createProtocolHandler({ tools, logger }: Options): ProtocolHandl
             const answered = await handler.fetch(...asked);
             status = answered.status;
             if (!toolRuns || !isStream(answered)) report.write(status);
-            if (listens && isStream(answered)) standsOpen();
             return nameCharset(answered);
           },
         },

@@ -1,4 +1,4 @@
-import type { Response, Router } from 'express';
+import type { Router } from 'express';
 import { HEADERS } from '../../contract/service/headers.ts';
 import { routeMethods } from '../../runtime/http-server/route-methods.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
@@ -24,8 +24,6 @@ import {
 export interface ToolServer {
   /** Passes other paths on. */
   readonly router: Router;
-  /** Ends open streams. Call it before the service stops. */
-  endWaits(): void;
   close(): Promise<void>;
 }
 
@@ -77,19 +75,12 @@ function refuseOrigin(): Answer {
 /** Creates the tool server: the checks of callers, the protocol, and the metadata. */
 export function createToolServer(options: Options): ToolServer {
   const { shell, baseUrls, protocol } = options;
-  const standing = new Set<Response>();
   const router = strictRouter();
 
   const callTools = shell.handle('oauth', {
     async answer(call) {
-      const { request, response } = call;
-      if (!isAllowedOrigin(request.get('Origin'))) return refuseOrigin();
-      const admitted = await admitRequest(options, request);
-      const standsOpen = (): void => {
-        standing.add(response);
-        call.standsOpen();
-      };
-      await protocol.serve({ ...call, standsOpen }, admitted).finally(() => standing.delete(response));
+      if (!isAllowedOrigin(call.request.get('Origin'))) return refuseOrigin();
+      await protocol.serve(call, await admitRequest(options, call.request));
       return null;
     },
     refuse: (error) => refuseRequest(error, baseUrls()),
@@ -110,9 +101,6 @@ export function createToolServer(options: Options): ToolServer {
 
   return {
     router,
-    endWaits() {
-      for (const response of standing) response.end();
-    },
     close: () => protocol.close(),
   };
 }
