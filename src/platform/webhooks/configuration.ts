@@ -102,10 +102,6 @@ export function createWebhookConfiguration(options: WebhookConfigurationOptions)
   const inTurn = <T>(subscriptionId: string, change: () => Promise<T>): Promise<T> => {
     const turn = (writes.get(subscriptionId) ?? Promise.resolve()).then(change, change);
     writes.set(subscriptionId, turn);
-    const leave = (): void => {
-      if (writes.get(subscriptionId) === turn) writes.delete(subscriptionId);
-    };
-    turn.then(leave, leave);
     return turn;
   };
 
