@@ -46,15 +46,16 @@ describe('slots and pairing', () => {
     }
   });
 
-  test('a number without a slot takes a free one when it pairs again', async () => {
+  test('a number without a slot takes the free one that lasts longest when it pairs again', async () => {
     proves('service.slot.returns', 'choice.slot.inherited');
-    const { key, id: first } = await life.begin(1);
-    const late = await life.create(key);
+    const { key, id: first } = await life.begin(2);
+    const [second, late] = [await life.create(key), await life.create(key)];
     await life.pair(key, first);
-    await life.pair(key, late);
-    const [{ licenseExpires } = { licenseExpires: null }] = await life.listed(key);
     await life.advance(DAY);
-    await life.on(key, 'DELETE', first);
+    await life.pair(key, second);
+    await life.pair(key, late);
+    const { licenseExpires } = await life.detail(key, second);
+    for (const id of [first, second]) await life.on(key, 'DELETE', id);
     expect(await life.listed(key)).toEqual([]);
     await logOut(key, late);
     await life.pair(key, late);

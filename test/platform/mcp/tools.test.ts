@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import type { CallRecord } from '../../../src/platform/calls/call-record.ts';
 import { proves } from '../../support/proves.ts';
 import { type TestApp, worldOfFile } from '../oauth/oauth-fixture.ts';
 import { type CallOptions, callTool, post, request, type ToolResult } from './tool-fixture.ts';
@@ -9,7 +10,11 @@ let token: string;
 let nextPhone = 4915600000000;
 /** Few enough to be reached, and more than any other test makes in a minute. */
 const SENDS_PER_MINUTE = 30;
-const world = worldOfFile(undefined, { sendsPerMinute: SENDS_PER_MINUTE });
+const calls: CallRecord[] = [];
+const world = worldOfFile(undefined, {
+  sendsPerMinute: SENDS_PER_MINUTE,
+  ports: { onCall: (call) => void calls.push(call) },
+});
 beforeAll(async () => {
   app = await world.register();
   token = (await world.obtainTokens(app)).access;
@@ -257,6 +262,7 @@ describe('a refusal', () => {
         const { isError, text } = await call('send_messaging_message', given, { modern });
         expect([isError, text]).toEqual([true, expect.stringMatching(advice)]);
         expect(text.split(':')[0]).toBe(code);
+        expect(calls.at(-1)).toMatchObject({ tool: 'send_messaging_message', code });
       }
     };
     for (const refused of cases) await expectRefusal(refused);
