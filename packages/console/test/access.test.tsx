@@ -82,14 +82,14 @@ describe('the credentials', () => {
     const page = await openPage('/access', {
       answers: keys(
         { ...KEY, ipAllowlist: ['203.0.113.0/24', '::1'] },
-        { ...KEY, id: 'k2', scopes: ['messaging.read'], connectionIds: ['c1'], revokedAt: at(1) },
+        { ...KEY, id: 'k2', scopes: ALL.slice(1), connectionIds: ['c1'], revokedAt: at(1) },
       ),
     });
     await screen.findByRole('link', { name: /^k1/ });
     const rows = (await screen.findAllByRole('link')).filter(({ className }) => className.includes('row'));
     expect(rows.map(({ textContent }) => textContent)).toEqual([
       'k1everythingall connections, 2 addressesvalid',
-      'k2read1 connectionrevoked',
+      'k2send, events, manage1 connectionrevoked',
       '<img src=x onerror=alert(1)>read, sendapp7no webhook',
       '<img src=x onerror=alert(1)>read, send2 connections, 2 refreshesvalid',
     ]);
@@ -253,7 +253,7 @@ describe('an OAuth app', () => {
     const page = await openPage('/access/app-app7', {
       answers: {
         ...keys(KEY),
-        'GET /sandbox/v1/grants': { entries: [] },
+        'GET /sandbox/v1/grants': { entries: [{ ...GRANT, clientId: 'other' }] },
         'PUT /sandbox/v1/oauth-apps/app7/webhook': {
           webhookUrl: 'https://a.example/hook',
           webhookSecret: 'whsec_1',

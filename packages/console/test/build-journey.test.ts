@@ -266,6 +266,11 @@ describe('the journey of a message', () => {
       'phone: The contact read it',
       'attempts: message.status read: accepted after 1 attempt',
     ]);
+    const refused = { calls: [{ ...CALL, status: 404, code: 'not_found' }] };
+    expect(find(refused, 'call 9')).toMatchObject({
+      tone: 'bad',
+      title: 'POST /messages answered 404 not_found',
+    });
   });
 
   it('keeps the order of real time if virtual time was advanced, and shows both', () => {
@@ -286,6 +291,8 @@ describe('the journey of a message', () => {
       ['crm', undefined, epoch('00.040')],
     ]);
     expect(buildJourney({ ...facts, stored: STORED, deliveries: [RECEIVED] }).isShifted).toBe(false);
+    const later = { ...RECEIVED, createdAt: at('05.000') };
+    expect(buildJourney({ ...facts, stored: STORED, deliveries: [later] }).isShifted).toBe(true);
     // What has only virtual time stands behind the event before it, on whichever side of the advance.
     const read = { id: 'm1', status: 'read', timestamp: epoch('20.000') + HOUR_MS };
     const deliveries = [

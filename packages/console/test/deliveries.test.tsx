@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Delivery } from '../../../src/contract/sandbox/deliveries.ts';
 import { at, DELIVERY } from './answers.tsx';
-import { type Answers, hasFocus, openPage, screen, waitFor, within } from './open-page.tsx';
+import { type Answers, hasFocus, openPage, type Sent, screen, waitFor, within } from './open-page.tsx';
 
 const ONE = '/sandbox/v1/deliveries/d1';
 const button = (name: string | RegExp) => screen.findByRole('button', { name });
@@ -39,6 +39,8 @@ describe('a delivery', () => {
         attempt(0, { status: 500, response: { headers: { server: 'nginx' }, body: '{"error":"full"}' } }),
         { at: at(1), ms: 0, error: 'dropped', faults: ['lost'] },
         attempt(60, { response: { headers: {}, body: 'short… (31816 more bytes)' } }),
+        ...[61, 62, 63].map((seconds) => attempt(seconds)),
+        { at: at(64), ms: 0 },
       ],
     });
     const attempts = await screen.findByRole('region', { name: 'Attempts' });
@@ -46,6 +48,10 @@ describe('a delivery', () => {
     expect(attempts.textContent).toContain('500 · 20 ms');
     expect(attempts.textContent).toContain('no answer · 0.0 ms');
     expect(attempts.textContent).toContain('dropped by the fault lost');
+    expect(attempts.textContent).toContain('in flight · 0.0 ms');
+    // The last six in the list.
+    const dots = [...document.querySelectorAll('.dots i')].map(({ className }) => className);
+    expect(dots).toEqual(['bad', 'good', 'good', 'good', 'good', 'open']);
     expect(screen.getAllByTitle(/^Attempt 2 at/)[0]?.style.width).toBe('0%');
     expect(attempts.textContent).toMatch(/Sent again at .*200 · 20 ms/);
     expect(shown.getByText('nginx')).toBeDefined();
@@ -53,7 +59,7 @@ describe('a delivery', () => {
     expect(answer.textContent).toContain('"error": "full"');
     expect(answer.closest('details')?.open).toBe(true);
     expect(shown.getByText('Response body · 5 bytes of 31,821; the rest was not kept')).toBeDefined();
-    expect(screen.getByText('· 3 attempts', { exact: false })).toBeDefined();
+    expect(screen.getByText('· 7 attempts', { exact: false })).toBeDefined();
   });
 
   it('is resent with r and Enter, after a question, and shows the new attempt', async () => {
@@ -81,6 +87,24 @@ describe('a delivery', () => {
     await page.user.click(await button('Resend as …'));
     await page.user.click(await button(name));
     await waitFor(() => expect(page.writes).toMatchObject([{ path: `${ONE}/resend`, body }]));
+  });
+
+  it('is resent with all that its filter finds, oldest first', async () => {
+    const [newest, middle, oldest] = ['d3', 'd2', 'd1'].map((id) => ({ ...DELIVERY, id }));
+    const page = await openPage('/deliveries?q=status:dropped', {
+      answers: {
+        'GET /sandbox/v1/deliveries': ({ query }: Sent) =>
+          query['cursor'] === undefined
+            ? { entries: [newest, middle], nextCursor: '2' }
+            : { entries: [oldest] },
+        'GET /sandbox/v1/deliveries/counts': { pending: 0, held: 0, delivered: 0, dropped: 3 },
+        'POST /sandbox/v1/deliveries/{id}/resend': DELIVERY,
+      },
+    });
+    await page.user.click(await button('Resend all 3'));
+    await page.user.click(screen.getAllByRole('button', { name: 'Resend all 3' }).at(-1) as HTMLElement);
+    await screen.findByText('Done: 3 of 3');
+    expect(page.writes.map(({ path }) => path.split('/').at(-2))).toEqual(['d1', 'd2', 'd3']);
   });
 
   it('is held while it is pending, and released', async () => {

@@ -157,6 +157,12 @@ describe('faults in the dock', () => {
     await page.user.keyboard('{Escape}');
     await hasFocus(/Hello/);
     expect(screen.queryByRole('region', { name: 'Presets' })).toBeNull();
+    // It takes no focus that it does not have.
+    await page.user.keyboard('f');
+    await hasFocus('Lossy 10 %');
+    screen.getByRole('button', { name: 'Help' }).focus();
+    await page.user.keyboard('f');
+    await hasFocus('Help');
   });
 
   it('have other fields for another surface', async () => {
@@ -254,6 +260,12 @@ describe('time in the dock', () => {
     await page.user.click(await button(name));
     await screen.findByText(/^It is 2026-01-15 12:01:00 now\. No timer was due\.$/);
     expect(page.writes).toMatchObject([saved, { body: { ms } }]);
+  });
+
+  it('shows the first eight things that happen, and counts the rest, ends of licenses too', async () => {
+    const entries = Array.from({ length: 8 }, () => ({ at: at(60), what: 'receipt.read', id: 'm1' }));
+    await open({ 'GET /sandbox/v1/clock/due': { entries, total: 20 } });
+    await (await ahead()).findByText('and 13 more');
   });
 
   it('shows what an advance would fire while it is aimed at, and what it has fired', async () => {

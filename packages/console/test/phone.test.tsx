@@ -25,7 +25,11 @@ const stored = (id: string, seconds: number, changed: Partial<StoredMessage> = {
 });
 const world = (messages: readonly StoredMessage[] = [], more: Answers = {}): Answers => ({
   'GET /sandbox/v1/connections': {
-    entries: [DESK, { ...DESK, id: 'c2', label: 'Sales', phoneNumber: '447700900102' }],
+    entries: [
+      DESK,
+      { ...DESK, id: 'c2', label: 'Sales', phoneNumber: '447700900102' },
+      { ...DESK, id: 'c3', label: 'New', phoneNumber: null },
+    ],
   },
   'GET /sandbox/v1/connections/c1': SHOWN_DESK,
   'GET /sandbox/v1/messages': { entries: messages },
@@ -73,6 +77,9 @@ describe('the phone of a contact', () => {
     });
     const first = await screen.findByRole('link', { name: /Front desk \+447700900101.*Text b/ });
     expect(first.getAttribute('href')).toBe(`/phone/${CONTACT}?list=contacts&with=c1`);
+    // Only what it has written itself has ticks.
+    expect(within(first).queryByRole('img')).toBeNull();
+    expect(screen.queryByRole('link', { name: /New.*Write the first message/ })).toBeNull();
     await page.user.click(
       await screen.findByRole('link', { name: /Sales \+447700900102 ?Write the first message/ }),
     );
@@ -83,34 +90,45 @@ describe('the phone of a contact', () => {
 
   it('shows a chat in the order of time, and what the service has not recorded', async () => {
     await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
-      answers: world([stored('c', 30, { direction: 'outgoing' }), stored('a', 10)], {
-        [`GET /sandbox/v1/contacts/${CONTACT}/messages`]: {
-          entries: [{ messageId: 'b', connectionId: 'c1', from: '447700900101', text: 'Text b', at: at(20) }],
+      answers: world(
+        [stored('c', 30, { direction: 'outgoing', errorMessage: 'No account.' }), stored('a', 10)],
+        {
+          [`GET /sandbox/v1/contacts/${CONTACT}/messages`]: {
+            entries: [
+              { messageId: 'b', connectionId: 'c1', from: '447700900101', text: 'Text b', at: at(20) },
+            ],
+          },
         },
-      }),
+      ),
     });
     await within(await chat()).findByText('Text b');
     expect(await texts()).toEqual(['Text a', 'Text b', 'Text c']);
     await screen.findByText('Received, but the service has no record of it.');
+    await screen.findByText('No account.');
     const own = within(await chat()).getAllByRole('img', { name: 'delivered' });
     expect(own).toHaveLength(1);
   });
 
   it('writes a message, which is shown until the service has it, and says why it may be missing', async () => {
     const page = await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
-      answers: world([], { [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: { messageId: 'm7' } }),
+      answers: world([], {
+        [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: () => ({ messageId: `m${page.writes.length}` }),
+      }),
     });
     await screen.findByText('Nothing was written yet');
     await page.user.type(
       await screen.findByRole('textbox', { name: /^Message to Front desk/ }),
       'Text new{Enter}',
     );
-    await screen.findByText('Not delivered yet. Is the other phone off, or does it block this number?');
-    expect(page.writes).toMatchObject([{ body: { connectionId: 'c1', text: 'Text new' } }]);
-    page.answer({ 'GET /sandbox/v1/messages': { entries: [stored('m7', 10, { text: 'Text new' })] } });
+    const why = 'Not delivered yet. Is the other phone off, or does it block this number?';
+    await screen.findByText(why);
+    await page.user.keyboard('Text more{Enter}');
+    await waitFor(() => expect(screen.getAllByText(why)).toHaveLength(2));
+    expect(page.writes).toMatchObject([{ body: { connectionId: 'c1', text: 'Text new' } }, {}]);
+    page.answer({ 'GET /sandbox/v1/messages': { entries: [stored('m1', -10, { text: 'Text new' })] } });
     page.hear({ type: 'changed', what: 'messages' });
-    await waitFor(() => expect(screen.queryByText(/Not delivered yet/)).toBeNull());
-    expect(await texts()).toEqual(['Text new']);
+    await waitFor(() => expect(screen.getAllByText(why)).toHaveLength(1));
+    expect(await texts()).toEqual(['Text new', 'Text more']);
   });
 
   it('reads what it has not read', async () => {

@@ -69,6 +69,12 @@ describe('the search', () => {
     expect(screen.queryByRole('dialog')).toBeNull();
   });
 
+  it('shows at most five hits of a kind', async () => {
+    const entries = ['1', '2', '3', '4', '5', '6'].map((id) => ({ ...DESK, id, label: `Desk ${id}` }));
+    await search('/calls', 'desk', { answers: { ...answers, 'GET /sandbox/v1/connections': { entries } } });
+    expect((await found())['Connections']).toEqual(['Desk 1', 'Desk 2', 'Desk 3', 'Desk 4', 'Desk 5']);
+  });
+
   it('opens the hit that the arrow keys choose, and a dead letter at its row', async () => {
     const page = await search('/calls', NUMBER, { answers });
     await found();

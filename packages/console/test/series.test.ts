@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { groupAttempts } from '../src/screens/deliveries/series.ts';
+import { groupAttempts, resultOf } from '../src/screens/deliveries/series.ts';
 
 const AT = Date.UTC(2026, 0, 15, 12);
 const iso = (ms: number) => new Date(AT + ms).toISOString();
@@ -21,4 +21,9 @@ it('puts the first try and its retries in one series, however long each takes, a
 it('begins when the delivery was created, unless that was longer ago than a retry', () => {
   expect(placed(-200, [attempt(0, 30)])).toEqual([[-200, [1, 200, 230]]]);
   expect(placed(-60_000, [attempt(0, 30)])).toEqual([[0, [1, 0, 30]]]);
+});
+
+it('is as good as its status: a 2xx is taken', () => {
+  const results = [199, 201, 299, 302].map((status) => resultOf({ ...attempt(0, 30), status }));
+  expect(results).toEqual(['bad', 'good', 'good', 'bad']);
 });

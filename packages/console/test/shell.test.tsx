@@ -37,6 +37,9 @@ describe('the shell', () => {
     await page.user.keyboard('?');
     const dialog = within(await screen.findByRole('dialog', { name: 'Keys' }));
     await dialog.findByText('Filter the list');
+    // The page behind it has no keys now.
+    await page.user.keyboard('gs');
+    expect(location.pathname).toBe('/calls');
     await page.user.click(dialog.getByRole('checkbox', { name: 'Letters and signs are keys of the page' }));
     await page.user.keyboard('{Escape}');
     await page.user.keyboard('gs?t');
@@ -276,7 +279,7 @@ describe('what the page says of its age', () => {
     });
     await pass(10_000);
     expect(screen.getByRole('alert').textContent).toMatch(/^The server does not respond/);
-    screen.getByText('no server');
+    expect(screen.getByText('no server').dataset['state']).toBe('out');
     screen.getAllByText(/^stale: as of /);
   });
 
