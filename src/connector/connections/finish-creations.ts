@@ -22,8 +22,6 @@ export interface FinishCreationsOptions extends Base {
   readonly clientOf: (account: Account) => ServiceClient | null;
   /** Aborts when the process stops. */
   readonly closing: AbortSignal;
-  /** Called when a change was written. */
-  readonly onCommitted: () => void;
 }
 
 /**
@@ -39,7 +37,6 @@ export function finishCreations(options: FinishCreationsOptions): Repeat {
     if (!(await takeCreation(database, creation, clock.now()))) return;
     try {
       const outcome = await createOnce({ database, clock, client, closing }, creation, null);
-      if (outcome.kind === 'created') options.onCommitted();
       if (outcome.kind !== 'unknown') return;
       await endLost(database, id, 'key_expired', null);
       logger.warn({ accountId }, 'it remains unknown whether a connection was created');

@@ -235,6 +235,8 @@ describe('a creation whose answer is lost', () => {
     expect([late.status, late.body['error']]).toEqual([409, 'creation_unknown']);
     await finishLater();
     expect(phones.keys).toHaveLength(3);
+    const left = 'select last_error, next_attempt_at from connector.creations';
+    expect(await world.database.query(left)).toEqual([{ last_error: 'key_expired', next_attempt_at: null }]);
   });
 });
 
@@ -317,6 +319,9 @@ describe('a creation that is in progress at the service', () => {
       '1',
     ]);
     expect((await create({ key: 'crm-11' })).status).toBe(201);
+    phones.script.push(refusal(409, 'idempotency_in_progress', { 'retry-after': '6' }));
+    const { status, headers } = await create();
+    expect([status, headers.get('retry-after')]).toEqual([409, '6']);
   });
 });
 
