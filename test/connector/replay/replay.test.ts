@@ -218,11 +218,13 @@ describe('a replay', () => {
     await database.query(
       `UPDATE connector.inbox SET message_id = NULL, outcome = 'invalid' WHERE message_id IN ('m1', 'o1')`,
     );
-    await receive({ event: 'message.received', connection_id: 'c1', message: { id: {} } });
+    const unread = { event: 'message.received', connection_id: 'c1', message: { id: {} } };
+    for (const receivedAt of [...Array(201).fill(clock.now()), T0 + 400 * DAY])
+      await receive(unread, receivedAt);
     await database.query(`DELETE FROM connector.messages WHERE id IN ('m1', 'o1')`);
     const { differences, summary } = await run(true);
     expect(differences.map(({ messageId }) => messageId)).toEqual(['m1', 'o1']);
-    expect(summary).toMatchObject({ messages: 9, invalid: 2, applied: 2 });
+    expect(summary).toMatchObject({ messages: 9, invalid: 203, applied: 2 });
     expect(await seen()).toEqual(before);
     expect((await run()).differences).toEqual([]);
   });
