@@ -3,25 +3,28 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import express, { type RequestHandler } from 'express';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { answerError } from '../../../src/connector/api/api-error.ts';
+import { ApiError, answerError } from '../../../src/connector/api/api-error.ts';
 import { routeOperations } from '../../../src/connector/api/api-router.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { logTo } from '../../support/log-to.ts';
 
 const passOn: RequestHandler = (_request, _response, next) => next();
 
 const FILE_CHARACTERS = 16 * 1024 * 1024;
 let server: Server;
+let lines: string[];
 /** Sends that reached the operation, each held until it is let go. */
 let arrived: { readonly reference: string; readonly letGo: () => void }[];
 
 beforeEach(async () => {
   arrived = [];
+  lines = [];
   const app = express();
   app.use(
     routeOperations(
       {
         queueMessage: async ({ body }) => {
+          if (body.reference === 'limited') throw new ApiError('rate_limited', 'Later.', 41_001);
           await new Promise<void>((letGo) => void arrived.push({ reference: body.reference, letGo }));
           return { outboundId: body.reference };
         },
@@ -33,7 +36,7 @@ beforeEach(async () => {
       },
     ),
   );
-  app.use(answerError(createLogger({ level: 'silent', name: 'test' })));
+  app.use(answerError(logTo('error', (line) => lines.push(line))));
   server = createServer(app);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
@@ -90,16 +93,23 @@ async function untilArrived(reference: string): Promise<() => void> {
 }
 
 it('reads two files of the largest size at a time, and refuses a third with Retry-After', async () => {
-  const first = await announce({ 'content-length': FILE_CHARACTERS });
+  // In chunks, each may become as large.
+  const first = await announce({ 'transfer-encoding': 'chunked' });
+  const inChunks = () => {
+    const { call, answered } = open({ 'transfer-encoding': 'chunked' });
+    call.end('{}');
+    return answered;
+  };
+  const other = await inChunks();
+  expect([other.statusCode, JSON.parse(await text(other)).error]).toEqual([400, 'invalid_request']);
   const second = post(file('second'));
   const letGo = await untilArrived('second');
 
   const refused = await post(file('third'));
   expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1']);
   expect(JSON.parse(await text(refused))).toMatchObject({ error: 'unavailable' });
-  const inChunks = open({ 'transfer-encoding': 'chunked' });
-  inChunks.call.end('{}');
-  expect((await inChunks.answered).statusCode).toBe(503);
+  expect((await inChunks()).statusCode).toBe(503);
+  expect(lines).toHaveLength(2);
 
   // Texts, and files that fit, are none of its business.
   const small = post({ ...head, text: 'Good morning', reference: 'text' });
@@ -113,6 +123,11 @@ it('reads two files of the largest size at a time, and refuses a third with Retr
   (await untilArrived('third'))();
   expect((await third).statusCode).toBe(202);
   first.destroy();
+});
+
+it('is told to retry after whole seconds, rounded up', async () => {
+  const { statusCode, headers } = await post({ ...head, text: 'Good morning', reference: 'limited' });
+  expect([statusCode, headers['retry-after'], lines]).toEqual([429, '42', []]);
 });
 
 it('releases the memory of a file if its sender disconnects', async () => {
