@@ -1,7 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { askForPoll } from '../../../src/connector/accounts/poll-state.ts';
+import { syncNow } from '../../../src/connector/api/sync.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { ConnectionStateFacts, MessageFacts } from '../../../src/connector/db/facts.ts';
+import type { Reconciler } from '../../../src/connector/reconcile/reconciler.ts';
+import { createFacts } from '../../../src/connector/state/facts.ts';
 import { oldestWaitMs, readDuePolls } from '../../../src/connector/state/figures.ts';
 import { reportSync } from '../../../src/connector/state/sync-report.ts';
 import { delivery, outage, received, status } from '../support/event-fixtures.ts';
@@ -250,4 +253,24 @@ describe('the health of the webhook queue', () => {
     await pollLater();
     expect(await health()).toBe('unknown');
   });
+});
+
+it('a sync answers once its changes are in the feed, and names the accounts that failed among others', async () => {
+  const { database, clock } = bench;
+  await database.query(`insert into connector.accounts (id, kind, subscription_id, created_at)
+                        values ('second', 'api_key', 's2', 1)`);
+  const failing = new Set(['second']);
+  const reconciler = {
+    syncNow: async (id: string) =>
+      failing.has(id) ? { kind: 'unreachable', code: 'network' } : { kind: 'closed' },
+  } as unknown as Reconciler;
+  const sync = (settleFeed: () => Promise<void>) =>
+    syncNow({ database, clock, reconciler, facts: createFacts({ database, clock }), settleFeed })({
+      ...{ id: '', query: undefined, body: undefined },
+    });
+  const settled = () => Promise.resolve();
+  expect((await sync(settled)).failed).toMatchObject([{ accountId: 'second', error: 'service_unreachable' }]);
+  await expect(sync(() => Promise.reject(new Error('not numbered')))).rejects.toThrow('not numbered');
+  failing.add(ACCOUNT);
+  await expect(sync(settled)).rejects.toMatchObject({ code: 'service_unreachable' });
 });
