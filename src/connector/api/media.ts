@@ -138,8 +138,7 @@ async function fetchFor(
         : Promise.resolve(openKept(kept, clock));
     file = await begin(opening, deadline);
   } catch (error) {
-    // Nobody waits for what is still being downloaded.
-    gone.abort();
+    // What is still being downloaded ends with the response.
     throw error instanceof DeadlinePassed
       ? unavailable('The file did not start to arrive within 10 s.')
       : describeUnavailable(error);

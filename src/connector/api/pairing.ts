@@ -64,8 +64,6 @@ async function streamPairing(
 ): Promise<void> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
-  // The reader may already have disconnected.
-  if (response.destroyed) return;
   const events = holdNewestEvent();
   const leave = watches.watch(connection, (event) => events.put(event));
   if (leave === null) throw unavailable('Too many pairing streams are open; retry after `Retry-After`.');
