@@ -120,6 +120,9 @@ describe('a search for a text', () => {
       ['m030001', 'my invoice, please'],
     ])
       await database.query(SET_TEXT, [id, text]);
+    // At the same time as another, so that the id decides.
+    await database.query(`UPDATE connector.messages SET created_at =
+      (SELECT created_at FROM connector.messages WHERE id = 'm030001') WHERE id = 'm010000'`);
     await database.query('ANALYZE connector.messages');
   });
 
@@ -132,8 +135,8 @@ describe('a search for a text', () => {
       cursor = page.nextCursor;
     }
     expect(pages).toEqual([
-      [['m030001'], true],
       [['m010000'], true],
+      [['m030001'], true],
       [['m000003'], false],
     ]);
   });

@@ -292,7 +292,9 @@ describe('a read receipt', () => {
     'that is refused with %i %s is reported as such, and deletes nothing',
     async (status, code, answered) => {
       phones.script.push(refusal(status, code));
-      expect(codeOf(await read({ connectionId: id, messageId: 'm1' }))).toEqual([answered, code]);
+      const answer = await read({ connectionId: id, messageId: 'm1' });
+      expect(codeOf(answer)).toEqual([answered, code]);
+      expect(answer.headers.get('retry-after')).toBe(answered === 429 ? '5' : null);
       expect(await mirrored()).toMatchObject({ deletedAt: null });
     },
   );

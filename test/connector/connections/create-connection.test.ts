@@ -91,6 +91,14 @@ describe('creating a connection', () => {
     const { fault } = world.service;
     world.service.fault = (request) => (request.path === '/account' ? refusal(500, 'x') : fault(request));
     expect((await create()).body).toMatchObject({ slotsAvailable: null, warning: null });
+    const goOn = Promise.withResolvers<void>();
+    world.service.onRequest = ({ path }) => (path === '/account' ? goOn.promise : undefined);
+    world.clock.forget();
+    const asked = create();
+    await world.clock.pass(5_000);
+    expect((await asked).body).toMatchObject({ slotsAvailable: null, warning: null });
+    world.service.onRequest = () => undefined;
+    goOn.resolve();
   });
 
   it('leaves the figures of the account as they were if one of them cannot be read', async () => {
@@ -98,14 +106,15 @@ describe('creating a connection', () => {
       const { body } = await running.ask('GET', '/v1/accounts');
       return (body as { accounts: { quota: { slots: object } }[] }).accounts[0]?.quota.slots;
     };
+    world.service.account.slots.available = 2;
     await create();
-    expect(await shown()).toMatchObject({ total: 5, used: 2, available: 3 });
+    expect(await shown()).toMatchObject({ total: 5, used: 2, available: 2 });
     const { account, fault } = world.service;
     const slots = { ...account.slots, used: 4, available: 'one' };
     world.service.fault = (request) =>
       request.path === '/account' ? { status: 200, body: { ...account, slots } } : fault(request);
     expect((await create()).body).toMatchObject({ slotsAvailable: null, warning: null });
-    expect(await shown()).toMatchObject({ total: 5, used: 2, available: 3 });
+    expect(await shown()).toMatchObject({ total: 5, used: 2, available: 2 });
   });
 
   it('creates one connection for each request without a key', async () => {

@@ -59,6 +59,12 @@ it('the file of a message is served as an attachment', async () => {
   expect(answer.headers.get('content-disposition')).toMatch(/^attachment; filename="message-m\d+\.png"$/);
 });
 
+it('is fetched from the service of the account that has the connection now', async () => {
+  const id = await receive(atService());
+  await world.database.query(`update connector.messages set account_id = 'before' where id = $1`, [id]);
+  expect((await get(id)).status).toBe(200);
+});
+
 it.each(['GET', 'HEAD'])('a file requested by %s runs nothing and is shown in no page', async (method) => {
   const id = await receive(atService());
   const headers = { authorization: `Bearer ${TOKEN}` };

@@ -90,6 +90,13 @@ describe('the first QR code', () => {
 });
 
 describe('the stream of QR codes', () => {
+  it('lets its reader come back after 5 s once it has ended', async () => {
+    phone.status = 'connected';
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const answer = await fetch(`${running.url}/v1/connections/${phone.id}/pairing`, { headers });
+    expect(await answer.text()).toContain('\n\nretry: 5000\n\ndata: {"type":"connected"');
+  });
+
   it('shows each new one every 3 to 5 s until the number is connected', async () => {
     proves('connections.create.client-polls');
     const viewer = await look();
