@@ -8,6 +8,7 @@ const SECRET = 'whsec_of_my_receiver';
 it.each([
   ['accepted by both', 200, 200, 200, true],
   ['refused by the receiver', 200, 503, 503, true],
+  ['sent elsewhere by the receiver', 200, 307, 307, true],
   ['refused by the connector', 401, 200, 401, false],
   ['refused by both', 401, 403, 403, false],
 ])('a delivery that is %s', async (_, connectorStatus, ownStatus, answered, isSigned) => {
@@ -26,7 +27,7 @@ it.each([
     return {};
   });
   connector.otherwise({ status: connectorStatus });
-  own.otherwise({ status: ownStatus });
+  own.otherwise({ status: ownStatus, headers: { location: connector.origin } });
   const headers = {
     'content-type': 'application/json',
     'x-service-timestamp': '1763700000000',

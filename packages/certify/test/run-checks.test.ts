@@ -258,9 +258,12 @@ describe('the client', () => {
     expect(waits.filter((ms) => ms > 1_000)).toEqual([90_000]);
   });
 
-  it('gives up if a rate limit demands too long a wait', async () => {
+  it('gives up if a rate limit demands too long a wait, or a fourth one', async () => {
     answers.push({ status: 429, headers: { 'retry-after': '900' } });
     await expect(makeClient().client.request('GET', '/')).rejects.toThrow(Skip);
+    for (let times = 1; times <= 4; times += 1) answers.push({ status: 429 });
+    await expect(makeClient().client.request('GET', '/')).rejects.toThrow(Skip);
+    expect(answers).toEqual([]);
   });
 
   it('returns a rate limit to a check that asks for it', async () => {

@@ -11,6 +11,7 @@ import { loopOfFile } from '../../../test/support/loop-of-file.ts';
 import { silentLogger } from '../../../test/support/platform.ts';
 import { PROFILES } from '../../certify/src/receiver/profile.ts';
 import { runReceiverSuite } from '../../certify/src/receiver/run-receiver-suite.ts';
+import { listConnections } from '../src/connector-call.ts';
 import { type HostedTrigger, hostTriggers } from './trigger-host.ts';
 
 const loop = loopOfFile();
@@ -239,6 +240,22 @@ describe('the trigger', () => {
     await say('second');
     await hears(trigger, 'first', 'second');
     expect(trigger.items[0]).toMatchObject({ key: received[0]?.[0], attempt: 2 });
+  });
+
+  it('offers connections by label and number, or by id', async () => {
+    const connections = [
+      { id: 'c1', label: 'Desk', phoneNumber: '447700900101' },
+      { id: 'c2', label: null, phoneNumber: null },
+    ];
+    const answer = { statusCode: 200, headers: {}, body: { connections } };
+    const context = {
+      getCredentials: async () => ({ url: '' }),
+      helpers: { httpRequestWithAuthentication: async () => answer },
+    };
+    expect(await listConnections.call(context as never)).toEqual([
+      { name: 'Desk, 447700900101', value: 'c1' },
+      { name: 'c2', value: 'c2' },
+    ]);
   });
 
   it('fails with what the connector says', async () => {
