@@ -353,6 +353,8 @@ describe('a service that was reset while its connector was stopped', () => {
   /** Runs a loop that stores a message, then resets its service as `npm run platform` would. */
   async function resetAlone(options: LoopOptions): Promise<void> {
     const loop = await startLoop(options);
+    // The data belongs to the loop after a reset of its own as well.
+    await callJson(`${loop.info().sandboxUrl}/sandbox/v1/reset`, { method: 'POST' });
     const client = createLoopClient(loop.info());
     await client.write(await client.qrConnection(), 'Before the reset');
     await client.sync();
