@@ -1,7 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { syncNow } from '../../src/connector/api/sync.ts';
 import { listPartitions } from '../../src/connector/db/time-partitions.ts';
-import type { Reconciler } from '../../src/connector/reconcile/reconciler.ts';
 import { createKeyRing, generateSealingKey, SealingError } from '../../src/runtime/sealing/key-ring.ts';
 import { ofTest } from '../support/of-file.ts';
 import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from './support/running-connector.ts';
@@ -140,16 +138,6 @@ describe('a connector', () => {
     ]);
   });
 
-  it('answers a poll on demand only if its changes are in the feed', async () => {
-    const sync = syncNow({
-      ...{ database: world.database, clock: world.clock },
-      facts: { sends: async () => ({ waiting: 0, oldestAt: null, unknown: 0 }), consumers: async () => [] },
-      reconciler: {} as Reconciler,
-      settleFeed: async () => expect.fail('the feed is closed'),
-    });
-    await expect(sync({ id: '', query: undefined, body: undefined })).rejects.toThrow('the feed is closed');
-  });
-
   it('reads everything again at the next poll after a new secret, as deliveries may have been refused', async () => {
     const running = await world.start();
     await running.runPolls();
@@ -158,8 +146,12 @@ describe('a connector', () => {
         (row) => Object.values(row)[0],
       );
     expect(await sweeps()).toEqual([false]);
-    await running.ask('POST', '/v1/webhook/rotate', { body: { accountId: 'default' } });
+    const rotate = async (given: object): Promise<unknown> =>
+      (await running.ask('POST', '/v1/webhook/rotate', { body: given })).body['previousAcceptedUntil'];
+    expect(await rotate({ accountId: 'default' })).toEqual(expect.any(String));
     expect(await sweeps()).toEqual([true]);
+    // What others know is not accepted any more.
+    expect(await rotate({ compromised: true })).toBeNull();
   });
 
   it('polls after a connection event, which only a poll can confirm', async () => {
