@@ -138,6 +138,26 @@ describe('a connector', () => {
     ]);
   });
 
+  it('begins at once with what the API asks for: a retry, and the number of a change', async () => {
+    const running = await world.start();
+    const { id } = world.service.addMessage('c1', world.clock.now());
+    await running.ask('POST', '/v1/sync');
+    await world.clock.advance(50);
+    const lastSeq = async () => (await running.ask('GET', '/v1/changes?after=latest')).body['lastSeq'];
+    const before = Number(await lastSeq());
+    const named = await running.ask('PUT', `/v1/messages/${id}/peer`, { body: { phone: '447700900201' } });
+    expect(named.status).toBe(200);
+    await world.clock.advance(50);
+    await expect.poll(lastSeq).toBe(before + 1);
+    await world.database.query(
+      `insert into connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient, idempotency_key,
+         state, created_at, updated_at) values ('s1', 'default', 'c1', 'r1', 'f', '447700900201', 'k1', 'unknown', 0, 0)`,
+    );
+    running.notifier.notified = [];
+    expect((await running.ask('POST', '/v1/outbound/s1/retry')).status).toBe(202);
+    expect(running.notifier.notified).toContainEqual({ topic: 'send', key: 'c1', delayMs: 0 });
+  });
+
   it('reads everything again at the next poll after a new secret, as deliveries may have been refused', async () => {
     const running = await world.start();
     await running.runPolls();
