@@ -265,6 +265,21 @@ describe('a message did not arrive because', () => {
     expect(await why({ ...given, connectionId: 'cloud' })).toMatchObject({ cause: 'unknown_to_service' });
   });
 
+  it('it only seems so: it is dated ten minutes before the time that is asked for, and 1,000 others since', async () => {
+    await deliver('desk', 'early', '15550000019', 'Early');
+    await world.database.query(
+      `insert into connector.messages (connection_id, id, account_id, direction, peer, created_at, first_seen_by,
+         first_seen_at, polled, change_mask, webhook_seen, status_conflict)
+       select connection_id, 'since-' || n, account_id, direction, peer, created_at + 300000 + n, first_seen_by,
+              first_seen_at, polled, change_mask, webhook_seen, status_conflict
+         from connector.messages, generate_series(1, 1000) n where id = 'early'`,
+    );
+    const at = isoOf(world.clock.now() + 10 * MINUTE);
+    const given = { connectionId: 'desk', contact: '15550000019', text: 'early', at };
+    expect(await why(given)).toMatchObject({ messageId: 'early' });
+    await world.database.query(`delete from connector.messages where id like 'since-%'`);
+  });
+
   it('it was exchanged with another connection', async () => {
     await deliver('sales', 'elsewhere', '15550000012', 'For the sales team');
     expect(await why({ connectionId: 'desk', contact: '15550000012', text: 'sales TEAM' })).toMatchObject({
