@@ -62,9 +62,11 @@ describe('a list', () => {
   });
 
   it('takes over a row that an event carries, without reading the list again', async () => {
-    const page = await openPage('/deliveries', { answers: { [LIST]: { entries: [row(1)] } } });
+    const answers = { [LIST]: { entries: [row(1)] } };
+    const page = await openPage('/deliveries', { answers, refreshes: false });
     await link('delivered.*Text 1');
     // When the stream opens, a list that was read before is read again, at most twice.
+    await screen.findByText('live');
     const counts: number[] = [];
     await vi.waitUntil(() => counts.push(listReads(page).length) > 1 && counts.at(-1) === counts.at(-2), {
       interval: 500,
