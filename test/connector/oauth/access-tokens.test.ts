@@ -43,6 +43,10 @@ describe('the access token of a grant', () => {
       // Without a newer token, the call is not repeated.
       if (refreshes === 2)
         expect(grants.world.service.requests.filter(({ path }) => path === '/connections')).toHaveLength(3);
+      // A poll that begins by itself would make the next one wait.
+      await grants.world.database.query('update connector.poll_states set due_at = due_at + $1', [
+        9 * MINUTE,
+      ]);
       await grants.world.clock.advance(MINUTE);
     }
     grants.world.service.fault = () => undefined;

@@ -130,8 +130,6 @@ export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {
     sync: (accountId) => grants.ask('POST', '/v1/sync', { body: { accountId } }),
     async poll(accountId) {
       await open().running.poll(accountId);
-      // It may be the one that polls.
-      await open().other.connector.settle();
       const { body } = await grants.ask('GET', `/v1/sync?accountId=${accountId}`);
       const [account] = syncStatus.parse(body).accounts;
       return account?.lastPoll?.error ?? null;
