@@ -18,8 +18,8 @@ export function isSigned(
   const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
   const expected = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest();
   return signatures.split(' ').some((signature) => {
-    const [, value = ''] = signature.split(',');
+    const [version, value = ''] = signature.split(',');
     const given = Buffer.from(value, 'base64');
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    return version === 'v1' && given.length === expected.length && timingSafeEqual(given, expected);
   });
 }

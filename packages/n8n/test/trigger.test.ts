@@ -12,6 +12,7 @@ import { silentLogger } from '../../../test/support/platform.ts';
 import { PROFILES } from '../../certify/src/receiver/profile.ts';
 import { runReceiverSuite } from '../../certify/src/receiver/run-receiver-suite.ts';
 import { listConnections } from '../src/connector-call.ts';
+import { isSigned } from '../src/signature.ts';
 import { type HostedTrigger, hostTriggers } from './trigger-host.ts';
 
 const loop = loopOfFile();
@@ -280,4 +281,21 @@ describe('the trigger', () => {
     expect(verdict).toBe('conforms');
     expect(judged.length).toBe(batch === undefined ? 12 : 13);
   });
+});
+
+it.each([
+  // The example of the Standard Webhooks specification.
+  ['v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=', 0, true],
+  ['v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=', 0, false],
+  ['v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=', 301, false],
+  ['v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=', -301, false],
+])('the signature %s that is %i s old: %s', (signature, seconds, accepted) => {
+  const headers = {
+    'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    'webhook-timestamp': '1614265330',
+    'webhook-signature': signature,
+  };
+  const now = (1_614_265_330 + seconds) * 1_000;
+  const body = Buffer.from('{"test": 2432232314}');
+  expect(isSigned('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', { headers, body, now })).toBe(accepted);
 });
