@@ -61,6 +61,7 @@ export async function beginMessagePeriod(
       `ALTER TABLE connector.messages ATTACH PARTITION connector.messages_${now} FOR VALUES IN (${now})`,
     );
     await tx.query('UPDATE connector.feed SET messages_from = $1', [now]);
+    messagesAre.divided = true;
     return true;
   });
 }

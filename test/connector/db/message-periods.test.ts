@@ -29,7 +29,9 @@ it('a period begins once the one before is old enough, in one process', async ()
 
 it('a process that knows of the only period finds its messages, and stores others in the present one', async () => {
   await store();
+  messagesAre.divided = false;
   await begin(0);
+  expect(messagesAre.divided).toBe(true);
   const messages = ['m', 'n', 'o'].map((id) => polled('connection', id));
   messagesAre.divided = false;
   await database.transaction((tx) => commitBatch(tx, { now: T0, messages: messages.slice(0, 2) }));
