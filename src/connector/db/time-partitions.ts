@@ -29,19 +29,22 @@ export interface TimePartition extends Period {
   readonly name: string;
 }
 
-/** About so many partitions are within the retention. Each delivery opens all periods of messages, a reader those of changes. */
+/**
+ * About so many partitions are within the retention. Each delivery looks in all periods of messages, and a reader opens
+ * all partitions of changes.
+ */
 const PERIODS = 5;
 const PARTITIONS_OF_CHANGES = 15;
 const MOST_DAYS = 30;
 
 /** The days of a period of messages that are kept for `kept` days. Each new message is looked for in all of them. */
 export function daysOfPeriod(kept: number): number {
-  return Math.max(1, Math.ceil(kept / PERIODS));
+  return Math.ceil(kept / PERIODS);
 }
 
 /** The days of a partition of the feed if changes are kept for `kept` days; `Infinity`: for ever. */
 export function daysOfChanges(kept: number): number {
-  return Math.min(MOST_DAYS, Math.max(1, Math.ceil(kept / PARTITIONS_OF_CHANGES)));
+  return Math.min(MOST_DAYS, Math.ceil(kept / PARTITIONS_OF_CHANGES));
 }
 
 /** The partitions of a table in order, without the default one. */
