@@ -196,6 +196,8 @@ class ChangeWindow {
   append(changes: readonly Change[]): void {
     const last = changes.at(-1);
     if (last === undefined) return;
+    // What was read before an erasure has the texts of the person.
+    if (changes.some(({ type }) => type === 'person.erased')) this.#changes = [];
     this.#changes.push(...changes);
     this.#end = last.seq;
     if (this.#changes.length > 2 * this.#capacity) this.#changes = this.#changes.slice(-this.#capacity);

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
+import { erasePerson } from '../../../src/connector/people/erase-person.ts';
 import { change as changeSchema } from '../../../src/contract/connector/changes.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
@@ -187,6 +188,24 @@ describe('the feed', () => {
     await Promise.all([live, ...readers]);
     expect(seqs(all.seen)).toEqual(upTo(total));
     expect(some.seen.every((change) => change.connectionId === 'quiet')).toBe(true);
+  });
+
+  it('shows nobody the texts of an erased person, which were in memory before', async () => {
+    const [live, late] = [collect(), collect()];
+    const stop = new AbortController();
+    const readers = [feed.subscribe(0, live.take, stop.signal)];
+    await commitBatch(database, { now: T0, messages: [polled('connection', 'a', { peer: '15551234567' })] });
+    await feed.settle();
+    await live.count(2);
+    await erasePerson({ database, mediaStore: null }, '15551234567', T0);
+    await feed.settle();
+    await live.count(3);
+    readers.push(feed.subscribe(0, late.take, stop.signal));
+    await late.count(3);
+    stop.abort();
+    await Promise.all(readers);
+    expect(seqs(late.seen)).toEqual([1, 2, 3]);
+    expect(late.seen[1]).toMatchObject({ type: 'message.created', data: { peer: null, text: null } });
   });
 
   it('buffers only a few changes for a slow reader until it has read them', async () => {
