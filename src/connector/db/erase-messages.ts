@@ -37,6 +37,12 @@ WITH locked AS (
 SELECT account_id AS "accountId", connection_id AS "connectionId", array_agg(id ORDER BY id) AS ids
   FROM erased GROUP BY account_id, connection_id ORDER BY connection_id`;
 
+// Messages that have expired are in the feed only, where not each of their changes names the person.
+const EXPIRED = `
+SELECT DISTINCT h.connection_id AS "connectionId", h.message_id AS id FROM connector.changes h
+ WHERE h.peer = ANY($1::text[]) AND NOT EXISTS (
+   SELECT FROM connector.messages m WHERE m.id = h.message_id AND m.connection_id = h.connection_id AND NOT m.erased)`;
+
 const NAMED = `(SELECT t.connection_id, t.id FROM unnest($1::text[], $2::text[]) t(connection_id, id))`;
 
 const CHANGES = `
@@ -70,8 +76,9 @@ export async function eraseMessages(
   // First: they are locked by what merges them later, whose message is then there to be erased.
   await tx.query(UNMERGED_DELIVERIES, [phones, UNMERGED]);
   const erased = await tx.query<ErasedMessages>(MESSAGES, [phones, removedFiles]);
-  const connections = erased.flatMap(({ connectionId, ids }) => ids.map(() => connectionId));
-  const named = [connections, erased.flatMap(({ ids }) => ids)];
+  const found = await tx.query<{ connectionId: string; id: string }>(EXPIRED, [phones]);
+  for (const { connectionId, ids } of erased) found.push(...ids.map((id) => ({ connectionId, id })));
+  const named = [found.map(({ connectionId }) => connectionId), found.map(({ id }) => id)];
   await tx.query(CHANGES, [...named, phones]);
   await tx.query(SENDS, [phones]);
   await tx.query(DELIVERIES, named);

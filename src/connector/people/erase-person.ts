@@ -7,7 +7,7 @@ import { listCopies } from '../db/media-copies.ts';
 import type { MediaStore } from '../media/media-store.ts';
 import { type ErasedSend, eraseSends } from '../outbox/erase-sends.ts';
 
-/** All changes of the feed are read once. */
+/** All changes of the feed are read twice. */
 const DEADLINE_MS = 140_000;
 /** Ids of messages, and of sends, in one change of the feed. */
 const IDS_AT_ONCE = 500;

@@ -1,5 +1,7 @@
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { emptyMessages } from '../../../src/connector/db/expire-messages.ts';
+import { namePeer } from '../../../src/connector/db/name-peer.ts';
 import { makePartitions } from '../../../src/connector/db/time-partitions.ts';
 import { startReadingAgain } from '../../../src/connector/inbox/read-again.ts';
 import { erasePerson } from '../../../src/connector/people/erase-person.ts';
@@ -15,6 +17,8 @@ import {
   delivery,
   emptyTables,
   outage,
+  polled,
+  received,
   silentLogger,
   T0,
 } from '../support/event-fixtures.ts';
@@ -110,6 +114,23 @@ it('the answer of a send that was taken for lost brings nothing back', async () 
   late.resolve(sentAs('m1'));
   await sending;
   expect(await bench.database.query('SELECT id FROM connector.messages')).toEqual([]);
+});
+
+it('neither the feed nor the inbox keeps texts of a message that was named and has expired since', async () => {
+  const createdAt = T0 - DAY;
+  await commitBatch(database, { now: T0, messages: [polled('c1', 'm1', { text: 'Hello', createdAt })] });
+  await namePeer(database, { id: 'm1', connectionId: 'c1' }, SOMEBODY, T0);
+  const message = received('c1', 'm1', { createdAt, peer: SOMEBODY });
+  await commitBatch(database, { now: T0, deliveries: [delivery({ message }, { receivedAt: T0 })] });
+  await emptyMessages(database, T0, [], new AbortController().signal);
+  await erase();
+  expect(
+    await database.query("SELECT type, peer, text FROM connector.changes WHERE type LIKE 'message.%'"),
+  ).toEqual([
+    { type: 'message.created', peer: null, text: null },
+    { type: 'message.updated', peer: null, text: null },
+  ]);
+  expect(await deliveries()).toEqual([]);
 });
 
 it('an error of a consumer that had the change in memory is replaced within an hour', async () => {
