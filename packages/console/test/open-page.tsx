@@ -177,6 +177,7 @@ export async function openPage(
   (window as unknown as { happyDOM: { setURL(url: string): void } }).happyDOM.setURL(
     `http://console.test${path}`,
   );
+  document.title = '';
   localStorage.clear();
   sessionStorage.clear();
   document.body.replaceChildren(document.createElement('div'));
