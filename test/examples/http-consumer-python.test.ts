@@ -17,7 +17,7 @@ import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const FILE = join(ROOT, 'examples/http-consumer-python/consumer.py');
 const SECRET = 'whsec_c2VjcmV0LW9mLWEtY29uc3VtZXItMDAwMDAwMDAwMDE=';
-const CHECKS = 19;
+const CHECKS = 20;
 const isMissing = spawnSync('python3', ['--version']).status !== 0;
 
 describe.skipIf(isMissing)(`consumer.py${isMissing ? ': python3 is not installed' : ''}`, () => {

@@ -225,7 +225,13 @@ export const WRONG_CONSUMERS: readonly WrongConsumer[] = [
     mistake: 'It does not look at the timestamp.',
     ways: { fresh: () => true },
     told: /refuse more than 5 minutes/,
-    fails: ['timestamp.stale'],
+    fails: ['timestamp.stale', 'timestamp.future'],
+  },
+  {
+    mistake: 'It refuses only timestamps that are too old.',
+    ways: { fresh: (age) => age <= 300 },
+    told: /in both directions/,
+    fails: ['timestamp.future'],
   },
   {
     mistake: 'It does not answer in time if more than ten requests come at once.',

@@ -13,7 +13,8 @@ const ANSWER =
   'Answer 2xx to every genuine request, in the default branch too, and to what you have already: any other answer makes the connector call again for ten minutes, while the connection waits, and set the change aside as a dead letter.';
 const SIGNATURE =
   'Compute the HMAC over "<webhook-id>.<webhook-timestamp>.<raw body>" with the decoded secret, and accept the request if one of the signatures, separated by spaces, is "v1," and the whole digest in base64. The libraries of Standard Webhooks do this.';
-const TIME = 'Compare webhook-timestamp, in seconds, with your clock, and refuse more than 5 minutes.';
+const TIME =
+  'Compare webhook-timestamp, in seconds, with your clock, in both directions, and refuse more than 5 minutes.';
 const LISTS =
   'If the batch of the consumer is above 1, the body contains "changes" instead of "change", even if it is one. A list of 100 long texts has 2 MB.';
 const LATER =
@@ -82,6 +83,13 @@ const wireChecks = onWire(SECTION, [
   refused('timestamp.stale', 'A request that was signed 6 minutes ago is refused.', TIME, ({ clock }) => [
     { at: clock.now() - 6 * MINUTE_MS },
   ]),
+  refused(
+    'timestamp.future',
+    'A request that was signed 6 minutes in the future is refused.',
+    TIME,
+    ({ clock }) => [{ at: clock.now() + 6 * MINUTE_MS }],
+    { level: 'should' },
+  ),
   {
     id: 'delivery.at-once',
     rule: '50 changes of as many connections at once are answered with a 2xx, each within 30 s.',
