@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 29074],
+  ['src/connector', 29094],
   ['src/runtime', 8655],
   ['src/platform', 13496],
   ['src/sandbox', 4977],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10488, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 98318, TESTS],
+  ['test, of packages too', 98329, TESTS],
   ['bench', 2650],
   ['drizzle', 6636, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

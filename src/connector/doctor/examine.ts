@@ -8,7 +8,7 @@ import { ACCOUNT_CHECKS, PLAIN_CHECKS, SERVICE_CHECKS, STORE_CHECKS, WORK_CHECKS
 import { serviceCheck } from './checks/service.ts';
 import { webhookAddressCheck } from './checks/webhook-address.ts';
 import { type AccountToExamine, listAccountsToExamine } from './examined-accounts.ts';
-import { type Check, type Finding, ok, problem, type Report } from './finding.ts';
+import { type Check, type Finding, ok, problem, type Report, warning } from './finding.ts';
 import { judgeMigrations } from './judge-migrations.ts';
 import { runChecks } from './run-check.ts';
 import { createServiceCalls } from './service-calls.ts';
@@ -31,15 +31,34 @@ const DATABASE: Check<Database> = {
   title: 'the database answers',
   async run(database) {
     try {
-      const [row] = await database.query<{ version: string; name: string }>(
-        `select current_setting('server_version') as version, current_database() as name`,
+      const [row] = await database.query<{
+        version: string;
+        name: string;
+        built: string | null;
+        sorts: string;
+      }>(
+        `select current_setting('server_version') as version, datname as name, datcollversion as built,
+                coalesce(pg_database_collation_actual_version(oid), 'unknown') as sorts
+           from pg_database where datname = current_database()`,
       );
-      return ok(`Postgres ${row?.version.split(' ')[0]} answers, database ${row?.name}.`);
+      const { version = '', name = '', built = null, sorts = '' } = row ?? {};
+      const says = `Postgres ${version.split(' ')[0]} answers, database ${name}.`;
+      return built === null || built === sorts ? ok(says) : sortsOtherwise(says, name, built, sorts);
     } catch (error) {
       return explainFailure(error);
     }
   },
 };
+
+/** The operating system was updated under the indexes. They may miss a row, and then it is written a second time. */
+const sortsOtherwise = (says: string, name: string, built: string, sorts: string): Finding =>
+  warning('The order of texts may have changed since the indexes were built, so they may miss rows.', {
+    evidence: [says, `The database was created with version ${built} of its collation, and uses ${sorts}.`],
+    advice: [
+      `Run: reindex database concurrently "${name}"`,
+      `Then: alter database "${name}" refresh collation version`,
+    ],
+  });
 
 const DATABASE_HANGS = problem('The database accepts connections, but does not answer.', {
   evidence: ['A simple query was not answered within 8 s.'],
@@ -73,7 +92,8 @@ async function reachDatabase({ database, clock, migrations, ...which }: ExamineO
   readonly why: string;
   readonly reports: readonly Report[];
 }> {
-  const isWell = (reports: readonly Report[]) => reports.every(({ verdict }) => verdict === 'ok');
+  const isWell = (reports: readonly Report[]) =>
+    reports.every(({ verdict }) => verdict === 'ok' || verdict === 'warning');
   const answered = await runChecks(
     [DATABASE],
     database ? () => database : (which.whyNoDatabase ?? ''),

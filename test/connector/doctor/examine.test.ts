@@ -89,6 +89,17 @@ describe('a system without problems', () => {
     ]);
     expect(new Set(reports.map(({ check }) => check)).size).toBe(26);
   });
+
+  it('has a warning if the operating system may sort texts otherwise than the indexes', async () => {
+    await system.database.query(
+      `update pg_database set datcollversion = '2.36' where datname = current_database()`,
+    );
+    const reports = await system.examine();
+    expect(told(reports, 'database')).toMatch(
+      /^warning: The order of texts may have changed [\s\S]*version 2\.36 of its collation, and uses unknown\.\nRun: reindex database concurrently ("\S+")\nThen: alter database \1 refresh collation version$/,
+    );
+    expect(told(reports, 'numbers')).toMatch(/^ok/);
+  });
 });
 
 describe('the service', () => {
