@@ -24,7 +24,6 @@ export interface BenchArguments {
   /** Undefined: each benchmark's own. */
   readonly seconds: number | undefined;
   readonly rounds: number | undefined;
-  readonly without: readonly string[];
   /** Messages of the account of `reconcile`. */
   readonly messages: number;
   /** Deliveries beside which the page of `console` is opened, and events that it hears while it is open. */
@@ -48,8 +47,6 @@ export const HELP = `Usage: npm run bench [-- ingest | delivery | reconcile | se
 
   --seconds N     measured seconds of each round (default 5)
   --rounds N      rounds; every contender has its turn in each (default 3)
-  --without NAME  leave a contender of ingest out: options, verify or insert; or a service of reconcile:
-                  platform, distant or memory (repeatable)
   --messages N    messages of the account of reconcile (default 100000)
   --deliveries N  deliveries beside which the console is opened (default 20000)
   --events N      events that the console hears while it is open (default 50000)
@@ -62,8 +59,6 @@ The exit code is 1 when something is broken (an answer other than 2xx, a row too
 and never because a figure is low.
 `;
 
-const OPTIONAL_CONTENDERS = ['options', 'verify', 'insert', 'platform', 'distant', 'memory'];
-
 /** Reads the command line; undefined means that help was asked for. Throws a sentence for the user. */
 export function readArguments(argv: readonly string[]): BenchArguments | undefined {
   const { values, positionals } = parseArgs({
@@ -72,7 +67,6 @@ export function readArguments(argv: readonly string[]): BenchArguments | undefin
     options: {
       seconds: { type: 'string' },
       rounds: { type: 'string' },
-      without: { type: 'string', multiple: true, default: [] },
       messages: { type: 'string', default: '100000' },
       deliveries: { type: 'string', default: '20000' },
       events: { type: 'string', default: '50000' },
@@ -81,9 +75,6 @@ export function readArguments(argv: readonly string[]): BenchArguments | undefin
     },
   });
   if (values.help) return undefined;
-  const unknown = values.without.find((name) => !OPTIONAL_CONTENDERS.includes(name));
-  if (unknown !== undefined)
-    throw new Error(`--without takes ${OPTIONAL_CONTENDERS.join(', ')}, not ${unknown}`);
   const count = (option: 'rounds' | 'messages' | 'deliveries' | 'events', min: number, max: number): number =>
     Math.round(readNumber(`--${option}`, values[option] ?? '', min, max));
   return {
@@ -92,7 +83,6 @@ export function readArguments(argv: readonly string[]): BenchArguments | undefin
     json: values.json,
     seconds: values.seconds === undefined ? undefined : readNumber('--seconds', values.seconds, 0.1, 600),
     rounds: values.rounds === undefined ? undefined : count('rounds', 1, 100),
-    without: values.without,
     messages: count('messages', 1, 10_000_000),
     deliveries: count('deliveries', 40, 1_000_000),
     events: count('events', 40, 10_000_000),

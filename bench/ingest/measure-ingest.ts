@@ -64,15 +64,10 @@ const HEADROOM = 1.6;
 /** Measures every receiver in turn, round by round, and then counts what each of them stored. */
 export async function measureIngest(context: BenchContext) {
   const { args, postgres, progress } = context;
-  const notMeasured: Partial<Record<ContenderName, string>> = {};
   const generator = context.start<LoadCommands>(new URL('./generate-load.ts', import.meta.url));
   const running: Running[] = [];
   try {
     for (const name of Object.keys(CONTENDERS) as ContenderName[]) {
-      if (args.without.includes(name)) {
-        notMeasured[name] = 'left out on request';
-        continue;
-      }
       progress(`starting ${name}`);
       const { module } = CONTENDERS[name];
       const databaseUrl = await postgres.createDatabase(name);
@@ -92,7 +87,7 @@ export async function measureIngest(context: BenchContext) {
     const contenders = [];
     for (const one of running) contenders.push(await conclude(one));
     return {
-      report: { ratios: compareAll(running), contenders, notMeasured },
+      report: { ratios: compareAll(running), contenders },
       broken: contenders.flatMap(({ name, broken }) => broken.map((reason) => `${name}: ${reason}`)),
     };
   } finally {
@@ -124,32 +119,16 @@ async function runRound(
 }
 
 function compareAll(running: readonly Running[]): Ratio[] {
-  const roundsOf = (wanted: ContenderName) => running.find(({ name }) => name === wanted)?.rounds;
-  const compare = (
-    [ours, theirs]: readonly [ContenderName, ContenderName],
-    what: string,
-    target: Ratio['target'],
-    pick: (load: LoadResult) => number,
-  ): Ratio[] => {
-    const [a, b] = [roundsOf(ours), roundsOf(theirs)];
-    return a === undefined || b === undefined ? [] : [ratioOf(what, target, a.map(pick), b.map(pick))];
-  };
-  const rate = (load: LoadResult): number => load.eventsPerSecond;
-  const p99 = (load: LoadResult): number => load.p99Ms;
+  const of = (wanted: ContenderName, figure: 'eventsPerSecond' | 'p99Ms'): number[] =>
+    running.flatMap(({ name, rounds }) => (name === wanted ? rounds.map((load) => load[figure]) : []));
+  const rate = (name: ContenderName): number[] => of(name, 'eventsPerSecond');
+  const stores = 'connector / verifies, stores nothing: events per second';
+  const extras = 'with kept files, search and retention / without: events per second';
+  const waits = 'connector / one INSERT per event: p99';
   return [
-    ...compare(
-      ['connector', 'verify'],
-      'connector / verifies, stores nothing: events per second',
-      { atLeast: 0.5 },
-      rate,
-    ),
-    ...compare(
-      ['options', 'connector'],
-      'with kept files, search and retention / without: events per second',
-      { atLeast: 0.7 },
-      rate,
-    ),
-    ...compare(['connector', 'insert'], 'connector / one INSERT per event: p99', { below: 1 }, p99),
+    ratioOf(stores, { atLeast: 0.5 }, rate('connector'), rate('verify')),
+    ratioOf(extras, { atLeast: 0.7 }, rate('options'), rate('connector')),
+    ratioOf(waits, { below: 1 }, of('connector', 'p99Ms'), of('insert', 'p99Ms')),
   ];
 }
 

@@ -13,10 +13,8 @@ const TICK_MS = 10;
 /** Whose time is read. */
 interface TimedProcesses {
   readonly pid: number | undefined;
-  /** Its backends are counted. Empty: there are none. */
+  /** Its backends are counted, and the processes of Postgres that write for everybody. Empty: there are none. */
   readonly databaseUrl: string;
-  /** The processes of Postgres that write for everybody are counted too. */
-  readonly writers: boolean;
 }
 
 /**
@@ -41,13 +39,13 @@ async function readTimes(of: TimedProcesses): Promise<ProcessorTimes | undefined
   return { node: node * TICK_MS, postgres: ticks * TICK_MS };
 }
 
-async function listBackends({ databaseUrl, writers }: TimedProcesses): Promise<readonly number[]> {
+async function listBackends({ databaseUrl }: TimedProcesses): Promise<readonly number[]> {
   if (databaseUrl === '') return [];
   const sql = postgres(databaseUrl, { max: 1 });
   try {
     const rows = await sql<{ pid: number }[]>`
       SELECT pid FROM pg_stat_activity
-       WHERE (datname = current_database() OR (datname IS NULL AND ${writers})) AND pid <> pg_backend_pid()`;
+       WHERE (datname = current_database() OR datname IS NULL) AND pid <> pg_backend_pid()`;
     return rows.map(({ pid }) => pid);
   } finally {
     await sql.end({ timeout: 5 });

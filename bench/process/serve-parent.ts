@@ -13,9 +13,7 @@ interface Call {
 export function serveParent(commands: Commands, close: () => Promise<void> = async () => undefined): void {
   const answer = async ({ call, command, input }: Call): Promise<void> => {
     try {
-      const run = commands[command];
-      if (run === undefined) throw new Error(`unknown command ${command}`);
-      const value = await run(input);
+      const value = await commands[command]?.(input);
       process.send?.({ call, value });
     } catch (error) {
       process.send?.({

@@ -41,17 +41,14 @@ export interface WalkResult {
   readonly elapsedMs: number;
 }
 
-/** A walk, with the processor time that it took; undefined where that cannot be read. */
+/** A walk, with the processor time that its walker took; undefined where that cannot be read. */
 interface MeasuredWalk extends WalkResult {
-  readonly walker: ProcessorTimes | undefined;
-  readonly service: ProcessorTimes | undefined;
+  readonly used: ProcessorTimes | undefined;
 }
 
 interface Service extends ServiceAddress {
   readonly name: string;
   readonly title: string;
-  readonly child: Child<ServiceCommands>;
-  readonly databaseUrl: string;
   readonly walks: { readonly connector: MeasuredWalk[]; readonly bare: MeasuredWalk[] };
   /** What the last walk stored. */
   bytesPerMessage: Record<string, number>;
@@ -81,21 +78,13 @@ export async function measureReconcile(context: BenchContext) {
   const services: Service[] = [];
   try {
     for (const { name, title, module, delayMs } of SERVICES) {
-      if (args.without.includes(name)) continue;
       progress(`making ${messages} messages: ${title}`);
       const child = context.start<ServiceCommands>(module);
       children.push(child);
       const databaseUrl = name === 'platform' ? await postgres.createDatabase('reconcile') : '';
       const address = await child.ask('listen', { messages, connections: CONNECTIONS, delayMs, databaseUrl });
-      services.push({
-        name,
-        title,
-        child,
-        databaseUrl,
-        ...address,
-        walks: { connector: [], bare: [] },
-        bytesPerMessage: {},
-      });
+      const walks = { connector: [], bare: [] };
+      services.push({ name, title, ...address, walks, bytesPerMessage: {} });
     }
     const rows: RowCheck[] = [];
     for (let round = 0; round < args.rounds; round += 1) {
@@ -138,16 +127,15 @@ export async function measureReconcile(context: BenchContext) {
 async function walk(
   context: BenchContext,
   module: URL,
-  { child, baseUrl, apiKey, databaseUrl: serviceDatabase }: Service,
+  { baseUrl, apiKey }: Service,
   databaseUrl: string,
 ): Promise<MeasuredWalk> {
   const walker = context.start<WalkerCommands>(module);
   try {
     await walker.ask('prepare', { baseUrl, apiKey, databaseUrl });
-    const ownTime = await startTiming({ pid: walker.pid, databaseUrl, writers: true });
-    const serviceTime = await startTiming({ pid: child.pid, databaseUrl: serviceDatabase, writers: false });
+    const timeUsed = await startTiming({ pid: walker.pid, databaseUrl });
     const result = await walker.ask('walk', {});
-    return { ...result, walker: await ownTime(), service: await serviceTime() };
+    return { ...result, used: await timeUsed() };
   } finally {
     await walker.stop();
   }
@@ -176,14 +164,12 @@ function summarise(services: readonly Service[]) {
 
 /** Milliseconds of processor time for 100 messages; undefined where processor time cannot be read. */
 function costOf(walks: readonly MeasuredWalk[]) {
-  const costs = walks.flatMap(({ messages, walker, service }) =>
-    walker === undefined || service === undefined ? [] : [{ walker, service, hundreds: messages / 100 }],
+  const costs = walks.flatMap(({ messages, used }) =>
+    used === undefined ? [] : [{ used, hundreds: messages / 100 }],
   );
   if (costs.length < walks.length || costs.length === 0) return undefined;
   return {
-    node: spreadOf(costs.map(({ walker, hundreds }) => walker.node / hundreds)),
-    postgres: spreadOf(costs.map(({ walker, hundreds }) => walker.postgres / hundreds)),
-    serviceNode: spreadOf(costs.map(({ service, hundreds }) => service.node / hundreds)),
-    servicePostgres: spreadOf(costs.map(({ service, hundreds }) => service.postgres / hundreds)),
+    node: spreadOf(costs.map(({ used, hundreds }) => used.node / hundreds)),
+    postgres: spreadOf(costs.map(({ used, hundreds }) => used.postgres / hundreds)),
   };
 }

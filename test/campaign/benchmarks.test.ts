@@ -28,7 +28,6 @@ describe('ingest', () => {
 
     expect(report.broken).toEqual([]);
     expect(report.paces).toEqual({ ingest: { seconds: 0.1, rounds: 1 } });
-    expect(report.ingest?.notMeasured).toEqual({});
     const names = ['connector', 'options', 'verify', 'insert'];
     expect(report.ingest?.contenders.map(({ name }) => name)).toEqual(names);
     for (const contender of report.ingest?.contenders ?? []) {
