@@ -140,8 +140,7 @@ CREATE TABLE "platform"."oauth_consents" (
 	"user_code" text,
 	"portal_workspace_id" text,
 	"expires_at" bigint NOT NULL,
-	"closed_at" bigint,
-	"position" bigint GENERATED ALWAYS AS IDENTITY (sequence name "platform"."oauth_consents_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1)
+	"closed_at" bigint
 );
 --> statement-breakpoint
 CREATE TABLE "platform"."oauth_grants" (
@@ -285,19 +284,6 @@ CREATE TABLE "platform"."webhook_configurations" (
 	"changed_at" bigint NOT NULL
 );
 --> statement-breakpoint
-ALTER TABLE "platform"."api_keys" ADD CONSTRAINT "api_keys_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."connections" ADD CONSTRAINT "connections_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."licenses" ADD CONSTRAINT "licenses_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."licenses" ADD CONSTRAINT "licenses_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."oauth_apps" ADD CONSTRAINT "oauth_apps_owner_workspace_id_workspaces_id_fk" FOREIGN KEY ("owner_workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."oauth_codes" ADD CONSTRAINT "oauth_codes_grant_id_oauth_grants_id_fk" FOREIGN KEY ("grant_id") REFERENCES "platform"."oauth_grants"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."oauth_consents" ADD CONSTRAINT "oauth_consents_app_id_oauth_apps_id_fk" FOREIGN KEY ("app_id") REFERENCES "platform"."oauth_apps"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."oauth_consents" ADD CONSTRAINT "oauth_consents_portal_workspace_id_workspaces_id_fk" FOREIGN KEY ("portal_workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."oauth_grants" ADD CONSTRAINT "oauth_grants_app_id_oauth_apps_id_fk" FOREIGN KEY ("app_id") REFERENCES "platform"."oauth_apps"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."oauth_grants" ADD CONSTRAINT "oauth_grants_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."oauth_refresh_tokens" ADD CONSTRAINT "oauth_refresh_tokens_grant_id_oauth_grants_id_fk" FOREIGN KEY ("grant_id") REFERENCES "platform"."oauth_grants"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."create_keys" ADD CONSTRAINT "create_keys_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "platform"."paired_numbers" ADD CONSTRAINT "paired_numbers_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "platform"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."pairing_sessions" ADD CONSTRAINT "pairing_sessions_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."sandbox_transitions" ADD CONSTRAINT "sandbox_transitions_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform"."held_reports" ADD CONSTRAINT "held_reports_connection_id_connections_id_fk" FOREIGN KEY ("connection_id") REFERENCES "platform"."connections"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -314,8 +300,6 @@ CREATE INDEX "messages_media" ON "platform"."messages" USING btree ("media_id") 
 CREATE UNIQUE INDEX "sends_key" ON "platform"."sends" USING btree ("workspace_id","key_hash");--> statement-breakpoint
 CREATE INDEX "sends_expiry" ON "platform"."sends" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "phone_messages_phone" ON "platform"."phone_messages" USING btree ("phone","position");--> statement-breakpoint
-CREATE INDEX "oauth_codes_grant" ON "platform"."oauth_codes" USING btree ("grant_id");--> statement-breakpoint
-CREATE INDEX "oauth_consents_app" ON "platform"."oauth_consents" USING btree ("app_id","position");--> statement-breakpoint
 CREATE INDEX "oauth_consents_code" ON "platform"."oauth_consents" USING btree ("user_code");--> statement-breakpoint
 CREATE INDEX "oauth_grants_app" ON "platform"."oauth_grants" USING btree ("app_id","workspace_id");--> statement-breakpoint
 CREATE INDEX "oauth_grants_workspace" ON "platform"."oauth_grants" USING btree ("workspace_id");--> statement-breakpoint

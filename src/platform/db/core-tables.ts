@@ -23,9 +23,7 @@ export const apiKeys = platformSchema.table(
   'api_keys',
   {
     id: text('id').primaryKey(),
-    workspaceId: text('workspace_id')
-      .notNull()
-      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    workspaceId: text('workspace_id').notNull(),
     hash: bytea('hash').notNull().unique(),
     scopes: text('scopes').array().$type<readonly Scope[]>().notNull(),
     connectionIds: text('connection_ids').array().$type<readonly string[]>(),
@@ -48,9 +46,7 @@ export const connections = platformSchema.table(
   'connections',
   {
     id: text('id').primaryKey(),
-    workspaceId: text('workspace_id')
-      .notNull()
-      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    workspaceId: text('workspace_id').notNull(),
     provider: text('provider').$type<Provider>().notNull(),
     phoneNumber: text('phone_number'),
     label: text('label').notNull(),
@@ -83,10 +79,8 @@ export const licenses = platformSchema.table(
   'licenses',
   {
     id: text('id').primaryKey(),
-    workspaceId: text('workspace_id')
-      .notNull()
-      .references(() => workspaces.id, { onDelete: 'cascade' }),
-    connectionId: text('connection_id').references(() => connections.id, { onDelete: 'set null' }),
+    workspaceId: text('workspace_id').notNull(),
+    connectionId: text('connection_id'),
     kind: text('kind').$type<LicenseKind>().notNull(),
     expiresAt: epochMs('expires_at').notNull(),
     createdAt: epochMs('created_at').notNull(),

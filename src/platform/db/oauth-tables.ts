@@ -1,7 +1,7 @@
 import { bigint, boolean, index, integer, text } from 'drizzle-orm/pg-core';
 import type { Scope } from '../../contract/service/scopes.ts';
 import { epochMs, platformSchema } from './column-types.ts';
-import { bytea, workspaces } from './core-tables.ts';
+import { bytea } from './core-tables.ts';
 
 /** A registered app. Its id is its `client_id` and the id of its webhook subscription. */
 export const oauthApps = platformSchema.table('oauth_apps', {
@@ -12,7 +12,7 @@ export const oauthApps = platformSchema.table('oauth_apps', {
   redirectUris: text('redirect_uris').array().$type<readonly string[]>().notNull(),
   scopes: text('scopes').array().$type<readonly Scope[]>().notNull(),
   /** The workspace of the developer; null for a developer without one. */
-  ownerWorkspaceId: text('owner_workspace_id').references(() => workspaces.id, { onDelete: 'set null' }),
+  ownerWorkspaceId: text('owner_workspace_id'),
   /** Created before the cut-over: the first consent of each workspace covers only `message.received`. */
   legacySubscription: boolean('legacy_subscription').notNull(),
   enabled: boolean('enabled').notNull(),
@@ -25,12 +25,8 @@ export const oauthGrants = platformSchema.table(
   'oauth_grants',
   {
     id: text('id').primaryKey(),
-    appId: text('app_id')
-      .notNull()
-      .references(() => oauthApps.id, { onDelete: 'cascade' }),
-    workspaceId: text('workspace_id')
-      .notNull()
-      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    appId: text('app_id').notNull(),
+    workspaceId: text('workspace_id').notNull(),
     scopes: text('scopes').array().$type<readonly Scope[]>().notNull(),
     connectionIds: text('connection_ids').array().$type<readonly string[]>().notNull(),
     /** The only resource that its tokens are issued for; null: all resources. */
@@ -52,30 +48,22 @@ export const oauthGrants = platformSchema.table(
 );
 
 /** Authorization codes, as hashes. Used codes are kept with their grant, because a second use reveals a theft. */
-export const oauthCodes = platformSchema.table(
-  'oauth_codes',
-  {
-    hash: bytea('hash').primaryKey(),
-    grantId: text('grant_id')
-      .notNull()
-      .references(() => oauthGrants.id, { onDelete: 'cascade' }),
-    redirectUri: text('redirect_uri').notNull(),
-    /** S256 of the verifier, base64url. */
-    challenge: text('challenge').notNull(),
-    expiresAt: epochMs('expires_at').notNull(),
-    consumedAt: epochMs('consumed_at'),
-  },
-  (table) => [index('oauth_codes_grant').on(table.grantId)],
-);
+export const oauthCodes = platformSchema.table('oauth_codes', {
+  hash: bytea('hash').primaryKey(),
+  grantId: text('grant_id').notNull(),
+  redirectUri: text('redirect_uri').notNull(),
+  /** S256 of the verifier, base64url. */
+  challenge: text('challenge').notNull(),
+  expiresAt: epochMs('expires_at').notNull(),
+  consumedAt: epochMs('consumed_at'),
+});
 
 /** Refresh tokens, as hashes. Those of a grant are a family, of which at most one is unused. */
 export const oauthRefreshTokens = platformSchema.table(
   'oauth_refresh_tokens',
   {
     hash: bytea('hash').primaryKey(),
-    grantId: text('grant_id')
-      .notNull()
-      .references(() => oauthGrants.id, { onDelete: 'cascade' }),
+    grantId: text('grant_id').notNull(),
     expiresAt: epochMs('expires_at').notNull(),
     consumedAt: epochMs('consumed_at'),
   },
@@ -87,25 +75,18 @@ export const oauthConsents = platformSchema.table(
   'oauth_consents',
   {
     id: text('id').primaryKey(),
-    appId: text('app_id')
-      .notNull()
-      .references(() => oauthApps.id, { onDelete: 'cascade' }),
+    appId: text('app_id').notNull(),
     browserHash: bytea('browser_hash').notNull(),
     /** JSON of the checked request. */
     request: text('request').notNull(),
     /** The code with which a portal admin approves it; null: no portal is asked. */
     userCode: text('user_code'),
     /** The portal whose admin has approved it. */
-    portalWorkspaceId: text('portal_workspace_id').references(() => workspaces.id, { onDelete: 'cascade' }),
+    portalWorkspaceId: text('portal_workspace_id'),
     expiresAt: epochMs('expires_at').notNull(),
     closedAt: epochMs('closed_at'),
-    /** The order of pages, because virtual time may be frozen. */
-    position: bigint('position', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
   },
-  (table) => [
-    index('oauth_consents_app').on(table.appId, table.position),
-    index('oauth_consents_code').on(table.userCode),
-  ],
+  (table) => [index('oauth_consents_code').on(table.userCode)],
 );
 
 /**

@@ -1,6 +1,6 @@
 import { index, primaryKey, text } from 'drizzle-orm/pg-core';
 import { epochMs, platformSchema } from './column-types.ts';
-import { bytea, connections, workspaces } from './core-tables.ts';
+import { bytea, connections } from './core-tables.ts';
 
 /**
  * The pairing session of a `qr` connection. QR codes are signed with `secret` and not stored; a new secret
@@ -23,9 +23,7 @@ export const pairingSessions = platformSchema.table('pairing_sessions', {
 export const createKeys = platformSchema.table(
   'create_keys',
   {
-    workspaceId: text('workspace_id')
-      .notNull()
-      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    workspaceId: text('workspace_id').notNull(),
     keyHash: bytea('key_hash').notNull(),
     bodyHash: bytea('body_hash').notNull(),
     connectionId: text('connection_id').notNull(),
@@ -41,9 +39,7 @@ export const createKeys = platformSchema.table(
 export const pairedNumbers = platformSchema.table(
   'paired_numbers',
   {
-    workspaceId: text('workspace_id')
-      .notNull()
-      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    workspaceId: text('workspace_id').notNull(),
     phoneNumber: text('phone_number').notNull(),
     /** Null: the number was used before, without a warm-up here. */
     warmupUntil: epochMs('warmup_until'),

@@ -40,7 +40,7 @@ export async function readGrantable(
 
 /**
  * Creates the grant and its code, and returns the code. Throws `access_denied` if no connection or scope remains, or
- * if the app was deleted or disabled. Implements `OAuth 2.0`.
+ * if the app was disabled. Implements `OAuth 2.0`.
  */
 export async function giveConsent(
   { tx, now }: StateChange,
@@ -61,9 +61,8 @@ export async function giveConsent(
   const [app] = await orm(tx)
     .select({ legacy: oauthApps.legacySubscription })
     .from(oauthApps)
-    .where(and(eq(oauthApps.id, request.appId), oauthApps.enabled))
-    .for('key share');
-  if (app === undefined) throw new OauthError('access_denied', 'the app was deleted or disabled');
+    .where(and(eq(oauthApps.id, request.appId), oauthApps.enabled));
+  if (app === undefined) throw new OauthError('access_denied', 'the app was disabled');
   const { appId, expiresAt } = oauthGrants;
   const earlier = and(
     eq(appId, request.appId),
