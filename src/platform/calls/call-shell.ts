@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { CredentialSources } from '../credentials/find-granted.ts';
 import { resolveCredential } from '../credentials/resolve-credential.ts';
-import { createDecisionTrace, type DecisionTrace } from '../kernel/decision-trace.ts';
+import { DecisionTrace } from '../kernel/decision-trace.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import { type Answer, writeAnswer } from './answer.ts';
 import { type OnCall, recordedAnswer, recordedPath, recordedText } from './call-record.ts';
@@ -46,7 +46,7 @@ function openCallReport(
 ): CallReport {
   const at = clock.now();
   const began = systemClock.elapsed();
-  const trace = createDecisionTrace();
+  const trace = new DecisionTrace();
   const query = originalUrl.split('?').slice(1).join('?');
   let written = false;
   const report: CallReport = {

@@ -36,15 +36,8 @@ export interface ApiKeys {
   list(workspaceIds: readonly string[]): Promise<ListedApiKey[]>;
 }
 
-/** A key in a list. Times are virtual epoch ms. */
-export interface ListedApiKey extends KeyAccess {
-  readonly id: string;
-  readonly workspaceId: string;
-  /** The first 8 hex digits of its hash. */
-  readonly hint: string;
-  readonly createdAt: number;
-  readonly revokedAt: number | null;
-}
+/** A key in a list, with the first 8 hex digits of its hash. */
+export type ListedApiKey = Omit<typeof apiKeys.$inferSelect, 'hash' | 'position'> & { readonly hint: string };
 
 const isLive = (id: string) => and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt));
 

@@ -10,6 +10,7 @@ export const contacts = platformSchema.table('contacts', {
   deliverAfterMs: durationMs('deliver_after_ms'),
   readAfterMs: durationMs('read_after_ms'),
   failAfterMs: durationMs('fail_after_ms'),
+  /** The text of the person's reply, sent shortly after a message was delivered. */
   autoReply: text('auto_reply'),
 });
 

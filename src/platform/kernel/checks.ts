@@ -70,7 +70,7 @@ export const CHECK_OF_CODE: Readonly<Record<ErrorCode, Check | null>> = {
 
 const ASK_OWNER = 'Do not retry. Tell the user';
 
-/** What a model should do about a refusal of a tool. */
+/** What a model should do about a refusal of a tool, whose caller was admitted. */
 export const ADVICE_OF_CODE: Readonly<Partial<Record<ErrorCode, string>>> = {
   invalid_request: 'Correct the argument and call again.',
   text_or_media: 'Pass `text` and no media.',
@@ -90,14 +90,8 @@ export const ADVICE_OF_CODE: Readonly<Partial<Record<ErrorCode, string>>> = {
     'The message was not sent, for a reason other than the recipient. Wait a few seconds and repeat the call once with the same arguments. If it fails again, tell the user that the phone of this connection may have to be paired again.',
   internal_error:
     'The service failed. Repeat the call once with the same arguments. If it fails again, tell the user.',
-  invalid_key: `${ASK_OWNER} to connect this app to the service again.`,
-  invalid_token: `${ASK_OWNER} to connect this app to the service again.`,
-  ip_not_allowed: `${ASK_OWNER} that the service does not allow calls from this address.`,
-  insufficient_scope: `${ASK_OWNER} to allow this app to do that, by connecting it again.`,
-  invalid_grant: `${ASK_OWNER} that this app may no longer use any connection and has to be connected again.`,
   idempotency_key_invalid: 'Pass an `idempotencyKey` of at most 255 characters.',
   idempotency_key_reuse:
     'This `idempotencyKey` belongs to another message. Nothing was sent now. Omit the key, or pass one that was not used before.',
   invalid_phone_number: 'Pass the number as international digits only, without `+` and without spaces.',
-  payload_too_large: 'Send less in one call.',
 };

@@ -11,41 +11,44 @@ export interface CheckStep {
 }
 
 /** The checks of a call, in the order in which they ran. It is not sent to the client. */
-export interface DecisionTrace {
-  readonly steps: readonly CheckStep[];
+export class DecisionTrace {
+  steps: readonly CheckStep[] = [];
   /** Id of the caller's credential; null until it is known. */
-  readonly credentialId: string | null;
+  credentialId: string | null = null;
   /** The workspace of that credential; also null for an OAuth client. */
-  readonly workspaceId: string | null;
+  workspaceId: string | null = null;
   /** The connection that the call named; null until one is found. */
-  readonly connectionId: string | null;
+  connectionId: string | null = null;
   /** The messages that the call sent or marked as read, up to a bound. */
-  readonly messageIds: readonly string[];
+  messageIds: readonly string[] = [];
   /** The body of the request as far as it was read; null if it was not. */
-  readonly body: Buffer | null;
+  body: Buffer | null = null;
+  /** The call is answered: nothing more is recorded. */
+  sealed = false;
+
   /** Runs a part of the call; `passed`, `recognized` and `concerned` inside it write to this trace. */
-  run<Result>(work: () => Result): Result;
+  run<Result>(work: () => Result): Result {
+    return current.run(this, work);
+  }
+
   /** Ends the trace with the refusal. Later steps are not recorded. */
-  refuse(error: unknown): void;
+  refuse(error: unknown): void {
+    if (this.sealed) return;
+    this.sealed = true;
+    if (!(error instanceof Refusal) || error.check === null) return;
+    const { check, reason } = error;
+    // A check may pass in one part of the call and refuse in a later part.
+    const others = this.steps.filter((step) => step.check !== check);
+    this.steps = [...others, { check, passed: false, why: reason }];
+  }
+
   /** Ends the trace of a call that succeeded: work after the answer is not recorded. */
-  seal(): void;
+  seal(): void {
+    this.sealed = true;
+  }
 }
 
-interface OpenTrace {
-  steps: CheckStep[];
-  credentialId: string | null;
-  workspaceId: string | null;
-  connectionId: string | null;
-  messageIds: readonly string[];
-  body: Buffer | null;
-  sealed: boolean;
-}
-
-const current = new AsyncLocalStorage<OpenTrace>();
-
-function stepOf(check: CheckStep['check'], passed: boolean, why: string | undefined): CheckStep {
-  return { check, passed, ...(why === undefined ? {} : { why }) };
-}
+const current = new AsyncLocalStorage<DecisionTrace>();
 
 /**
  * Records that a check passed. It is called right after the check, so that the trace shows only checks that ran.
@@ -56,7 +59,7 @@ export function passed(check: CheckStep['check'], why?: string): void {
   if (trace === undefined || trace.sealed) return;
   // A check that is repeated under a lock is recorded once.
   if (trace.steps.some((step) => step.check === check)) return;
-  trace.steps.push(stepOf(check, true, why));
+  trace.steps = [...trace.steps, { check, passed: true, ...(why === undefined ? {} : { why }) }];
 }
 
 /** Records the credential of the call, and its workspace if it has one. */
@@ -83,49 +86,4 @@ export function concerned(of: {
 export function received(body: Buffer): void {
   const trace = current.getStore();
   if (trace !== undefined && !trace.sealed) trace.body = body;
-}
-
-export function createDecisionTrace(): DecisionTrace {
-  const trace: OpenTrace = {
-    steps: [],
-    credentialId: null,
-    workspaceId: null,
-    connectionId: null,
-    messageIds: [],
-    body: null,
-    sealed: false,
-  };
-  return {
-    get steps() {
-      return trace.steps;
-    },
-    get credentialId() {
-      return trace.credentialId;
-    },
-    get workspaceId() {
-      return trace.workspaceId;
-    },
-    get connectionId() {
-      return trace.connectionId;
-    },
-    get messageIds() {
-      return trace.messageIds;
-    },
-    get body() {
-      return trace.body;
-    },
-    run: (work) => current.run(trace, work),
-    refuse(error) {
-      if (trace.sealed) return;
-      trace.sealed = true;
-      if (!(error instanceof Refusal) || error.check === null) return;
-      const { check, reason } = error;
-      // A check may pass in one part of the call and refuse in a later part.
-      trace.steps = trace.steps.filter((step) => step.check !== check);
-      trace.steps.push(stepOf(check, false, reason));
-    },
-    seal() {
-      trace.sealed = true;
-    },
-  };
 }

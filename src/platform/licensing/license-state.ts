@@ -1,12 +1,8 @@
 import type { LicenseStatus } from '../../contract/service/statuses.ts';
-import type { LicenseKind } from '../db/core-tables.ts';
+import type { licenses } from '../db/core-tables.ts';
 
 /** A license as it is stored. */
-export interface License {
-  readonly kind: LicenseKind;
-  /** Virtual epoch ms at which it expires. */
-  readonly expiresAt: number;
-}
+export type License = Pick<typeof licenses.$inferSelect, 'kind' | 'expiresAt'>;
 
 /** The state of a license at a given time. */
 export interface LicenseState {

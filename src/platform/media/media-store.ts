@@ -10,13 +10,18 @@ import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
-import type { MediaFile } from './media-file.ts';
 
 const PADDING = /={0,2}$/;
 /** A search for one character needs no stack, unlike a pattern of 16 MB. */
 const FOREIGN = /[^A-Za-z0-9+/=]/;
 /** A busy disk may take long for large files. */
 const WRITE_DEADLINE_MS = 60_000;
+
+/** A stored file. */
+export type MediaFile = Omit<typeof media.$inferSelect, 'createdAt'>;
+
+/** The fields of a message that refer to its file. */
+export type MediaReference = Pick<MediaFile, 'id' | 'mimetype'>;
 
 /** A file as base64. */
 export interface UploadedFile extends Pick<MediaFile, 'filename' | 'mimetype'> {

@@ -4,7 +4,7 @@ import { ASSUMPTIONS } from '../kernel/assumptions.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { MediaAddress } from '../media/media-address.ts';
-import type { MediaReference } from '../media/media-file.ts';
+import type { MediaReference } from '../media/media-store.ts';
 import { newNetworkId } from '../network/network.ts';
 import type { StateChange } from '../time/state-change.ts';
 import { stampCreation } from '../workspaces/workspaces.ts';

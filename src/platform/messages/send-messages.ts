@@ -6,7 +6,7 @@ import type { Credential } from '../credentials/credential.ts';
 import { concerned, passed } from '../kernel/decision-trace.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
-import type { MediaFile } from '../media/media-file.ts';
+import type { MediaFile } from '../media/media-store.ts';
 import { newNetworkId, type PhoneNetwork } from '../network/network.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';

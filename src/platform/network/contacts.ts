@@ -10,18 +10,11 @@ import { messages } from '../db/message-tables.ts';
 import { contacts, phoneMessages } from '../db/network-tables.ts';
 import { heldReports } from '../db/session-tables.ts';
 import { ASSUMPTIONS } from '../kernel/assumptions.ts';
-import type { MediaFile } from '../media/media-file.ts';
+import type { MediaFile } from '../media/media-store.ts';
 import type { ChangeState } from '../time/state-change.ts';
 
 /** The behavior of a person on the network. Times are virtual ms since the send; null means never. */
-export interface ContactBehavior {
-  readonly onNetwork: boolean;
-  readonly deliverAfterMs: number | null;
-  readonly readAfterMs: number | null;
-  readonly failAfterMs: number | null;
-  /** The text of the person's reply, sent shortly after a message was delivered. */
-  readonly autoReply: string | null;
-}
+export type ContactBehavior = Omit<typeof contacts.$inferSelect, 'phone'>;
 
 /** A file that a phone received. */
 export interface ReceivedMedia {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { OutageCause } from '../../contract/sandbox/connections.ts';
 import type { MessageStatus } from '../../contract/service/statuses.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
-import type { MediaFile, MediaReference } from '../media/media-file.ts';
+import type { MediaFile, MediaReference } from '../media/media-store.ts';
 import type { StateChange } from '../time/state-change.ts';
 
 /** A message to a phone. */

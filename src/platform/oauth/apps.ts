@@ -23,20 +23,6 @@ export interface AppRegistration {
   readonly legacySubscription?: boolean;
 }
 
-/** A registered app. */
-export interface App {
-  /** Its `client_id`. */
-  readonly id: string;
-  readonly name: string;
-  readonly secretHash: Uint8Array;
-  readonly redirectUris: readonly string[];
-  readonly scopes: readonly Scope[];
-  readonly ownerWorkspaceId: string | null;
-  readonly legacySubscription: boolean;
-  readonly position: number;
-  readonly createdAt: number;
-}
-
 /** What the developer portal does with OAuth apps. */
 export interface OauthApps {
   /**
@@ -64,6 +50,9 @@ const COLUMNS = {
   ...{ id, name, secretHash, redirectUris, scopes, ownerWorkspaceId },
   ...{ legacySubscription, position, createdAt },
 };
+
+/** A registered app. Its id is its `client_id`. */
+export type App = Readonly<Pick<typeof oauthApps.$inferSelect, keyof typeof COLUMNS>>;
 
 /** An enabled app; null if there is none with this id. */
 export async function findApp(db: Queryable, clientId: string): Promise<App | null> {

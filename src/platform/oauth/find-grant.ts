@@ -1,20 +1,15 @@
 import { eq, sql } from 'drizzle-orm';
-import type { Scope } from '../../contract/service/scopes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { oauthGrants } from '../db/oauth-tables.ts';
 import { OauthError } from './oauth-error.ts';
 
+type GrantRow = typeof oauthGrants.$inferSelect;
+
 /** The fields of a grant that tokens depend on. */
-export interface Grant {
-  readonly id: string;
-  readonly appId: string;
-  readonly workspaceId: string;
-  readonly scopes: readonly Scope[];
-  /** Null: all resources. */
-  readonly resource: string | null;
+export type Grant = Pick<GrantRow, 'id' | 'appId' | 'workspaceId' | 'scopes' | 'resource'> & {
   readonly revoked: boolean;
-}
+};
 
 const { id, appId, workspaceId, scopes, resource, revokedAt } = oauthGrants;
 

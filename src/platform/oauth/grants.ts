@@ -8,22 +8,6 @@ import { PlatformError } from '../kernel/platform-error.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { revokeGrant } from './find-grant.ts';
 
-/** A grant and its family of refresh tokens, without any token. */
-export interface GrantRecord {
-  readonly id: string;
-  readonly appId: string;
-  readonly workspaceId: string;
-  readonly scopes: readonly Scope[];
-  /** Those of the granted connections that still exist. */
-  readonly connectionIds: readonly string[];
-  readonly refreshes: number;
-  /** Expiry of the newest refresh token, virtual epoch ms; null until the code has been redeemed. */
-  readonly expiresAt: number | null;
-  readonly revokedAt: number | null;
-  readonly position: number;
-  readonly createdAt: number;
-}
-
 /** The scopes and connections that a grant keeps. */
 export interface NarrowedGrant {
   readonly scopes?: readonly Scope[];
@@ -62,6 +46,9 @@ function select(db: Queryable) {
     })
     .from(oauthGrants);
 }
+
+/** A grant, without any token. */
+export type GrantRecord = Awaited<ReturnType<typeof select>>[number];
 
 /** Adds a connection to a grant. */
 export async function extendGrant(tx: Queryable, id: string, connectionId: string): Promise<void> {

@@ -6,8 +6,7 @@ import type { Logger } from '../../runtime/logger/logger.ts';
 import { answerOf, refusal, writeAnswer } from '../calls/answer.ts';
 import { isIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
-import type { MediaFile } from '../media/media-file.ts';
-import type { MediaStore } from '../media/media-store.ts';
+import type { MediaFile, MediaStore } from '../media/media-store.ts';
 
 /** Headers that prevent a file from being executed, framed or cached. */
 const SAFETY = {

@@ -32,8 +32,6 @@ export interface VirtualTime extends DomainClock {
   due(limit: number, until?: number): Promise<TimerEntry[]>;
   /** How many timers there are, or are due by a virtual epoch ms. */
   countDue(until?: number): Promise<number>;
-  /** Fires all due timers. This happens automatically while time runs; tests call it to wait for it. */
-  fireDue(): Promise<TimerEntry[]>;
 }
 
 /** A duration in ms, or a target in virtual epoch ms. */
@@ -123,10 +121,5 @@ export function createVirtualTime({ database, clock, gate, runner }: Options): V
     },
 
     countDue: (until = Number.MAX_SAFE_INTEGER) => countTimers(database, until),
-
-    async fireDue() {
-      const fired = await runner.fireDue();
-      return fired.map(toEntry);
-    },
   };
 }

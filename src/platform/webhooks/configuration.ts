@@ -38,11 +38,7 @@ export interface WebhookConfigurationOptions {
 }
 
 /** A webhook that is set, without its secret. */
-export interface SetWebhook {
-  readonly subscriptionId: string;
-  readonly url: string;
-  readonly changedAt: number;
-}
+export type SetWebhook = Omit<typeof webhookConfigurations.$inferSelect, 'secret'>;
 
 /** The webhooks of workspaces and OAuth apps, by their id. Implements `Rules per endpoint, 12-14`. */
 export interface WebhookConfiguration {

@@ -1,33 +1,16 @@
 import { and, desc, gt, lt, sql } from 'drizzle-orm';
-import type { EventType, WebhookEvent } from '../../contract/service/events.ts';
+import type { WebhookEvent } from '../../contract/service/events.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { ledger, ledgerPosition } from '../db/webhook-tables.ts';
 
-/** An event that a state change causes. `at` is virtual time in epoch milliseconds. */
-export interface NewEvent {
-  readonly workspaceId: string;
-  readonly connectionId: string;
-  readonly messageId: string | null;
-  readonly event: EventType;
-  /** The status in a `message.status`; null for other events. */
-  readonly status: string | null;
-  readonly payload: WebhookEvent;
-  readonly at: number;
-}
+type EventRow = Omit<typeof ledger.$inferSelect, 'id' | 'seq' | 'body'>;
 
-/** One entry of the numbered ledger. */
-export interface LedgerEntry {
-  readonly seq: number;
-  readonly at: number;
-  readonly workspaceId: string;
-  readonly connectionId: string;
-  readonly messageId: string | null;
-  readonly event: EventType;
-  readonly status: string | null;
-  /** The body, parsed. */
-  readonly payload: Record<string, unknown>;
-}
+/** An event that a state change causes. `at` is virtual time in epoch milliseconds. */
+export type NewEvent = EventRow & { readonly payload: WebhookEvent };
+
+/** One entry of the numbered ledger, with its body parsed. */
+export type LedgerEntry = EventRow & { readonly seq: number; readonly payload: Record<string, unknown> };
 
 /**
  * The apps that receive an event: with a webhook, and with a live grant over its connection that covers it. Grants from

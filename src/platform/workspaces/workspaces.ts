@@ -8,15 +8,11 @@ import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { ChangeState, StateChange } from '../time/state-change.ts';
 
-export interface Workspace {
-  readonly id: string;
-  readonly kind: WorkspaceKind;
-}
+type Row = typeof workspaces.$inferSelect;
+export type Workspace = Pick<Row, 'id' | 'kind'>;
 
 /** A workspace in a list. `createdAt` is virtual epoch ms. */
-export interface ListedWorkspace extends Workspace {
-  readonly createdAt: number;
-}
+export type ListedWorkspace = Pick<Row, 'id' | 'kind' | 'createdAt'>;
 
 /** Creates workspaces, outside of the API. */
 export interface Workspaces {

@@ -148,7 +148,7 @@ describe('while a session is broken', () => {
         Promise.all(written),
         outages.begin(connectionId, { cause: 'zombie' }),
         outages.recover(connectionId),
-        service.platform.time.fireDue(),
+        service.platform.settle(),
       ]);
       ids.push(...answers.map(({ messageId }) => messageId));
     }
