@@ -106,10 +106,9 @@ function trustedProxies(server: string) {
  * Allowed range of the polling interval; tests of a whole process need a shorter one (`NODE_ENV=test`).
  * [delivery.reconcile-period]
  */
-function reconcileRange(env: Environment): { min: number; max: number } {
-  return env['NODE_ENV'] === 'test'
-    ? { min: 100, max: 3_600_000 }
-    : { min: LIMITS.reconcileIntervalMinMs, max: LIMITS.reconcileIntervalMaxMs };
+function reconcileRange(env: Environment) {
+  const { reconcileIntervalMinMs: min, reconcileIntervalMaxMs: max } = LIMITS;
+  return env['NODE_ENV'] === 'test' ? { min: 100, max: 3_600_000 } : { min, max };
 }
 
 /** The settings of `npm run connector`, those that it needs in production first. The environment only affects the range of the polling interval. */
@@ -191,8 +190,9 @@ export function connectorSettings(env: Environment) {
       example: 'service.example,eu.service.example',
     }),
     WEBHOOK_SECRET: webhookSecret,
-    RECONCILE_INTERVAL_MS: setting.duration({
+    RECONCILE_INTERVAL_MS: setting.integer({
       description: 'Polling interval, varied by random jitter',
+      unit: 'milliseconds',
       ...reconcileRange(env),
       default: 45_000,
     }),

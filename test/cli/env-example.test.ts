@@ -8,8 +8,8 @@ import {
   settingSections,
 } from '../../src/commands/settings.ts';
 import { readSettings } from '../../src/runtime/config/read-settings.ts';
-import { renderEnvExample } from '../../src/runtime/config/render-settings.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { renderEnvExample } from './render-env-example.ts';
 
 const file = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
 

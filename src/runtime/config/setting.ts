@@ -98,13 +98,6 @@ export function integer<
   });
 }
 
-/** A duration in whole milliseconds. */
-export function duration<
-  const Options extends SettingOptions<number> & { readonly min: number; readonly max: number },
->(options: Options): Setting<ValueOf<number, Options>> {
-  return integer({ ...options, unit: 'milliseconds' }) as Setting<ValueOf<number, Options>>;
-}
-
 /** One of several words. */
 export function oneOf<
   const Value extends string,

@@ -113,27 +113,17 @@ export class TransactionOver extends Error {
 }
 
 /**
- * The server rejected a statement. The error contains names of the schema, but never the statement, its
+ * The server rejected a statement. The error never contains the statement, its
  * parameters or the row that the server quotes in its detail.
  */
 export class QueryFailed extends Error {
   override readonly name = 'QueryFailed';
   /** SQLSTATE, five characters. */
   readonly code: string;
-  readonly constraint: string | undefined;
-  readonly table: string | undefined;
-  readonly column: string | undefined;
 
-  constructor(
-    message: string,
-    code: string,
-    names: { constraint?: string; table?: string; column?: string } = {},
-  ) {
+  constructor(message: string, code: string) {
     super(message);
     this.code = code;
-    this.constraint = names.constraint;
-    this.table = names.table;
-    this.column = names.column;
   }
 }
 

@@ -121,16 +121,7 @@ export function explainQueryFailure(error: unknown): Error {
     return new DatabaseUnavailable('lost', 'the connection failed', { cause: error });
   if (error instanceof DatabaseUnavailable || error instanceof QueryDeadlineExceeded) return error;
   const code = textProperty(error, 'code');
-  if (error.name === 'PostgresError' && code !== undefined) {
-    const constraint = textProperty(error, 'constraint_name');
-    const table = textProperty(error, 'table_name');
-    const column = textProperty(error, 'column_name');
-    return new QueryFailed(error.message, code, {
-      ...(constraint === undefined ? {} : { constraint }),
-      ...(table === undefined ? {} : { table }),
-      ...(column === undefined ? {} : { column }),
-    });
-  }
+  if (error.name === 'PostgresError' && code !== undefined) return new QueryFailed(error.message, code);
   if (code === undefined) return error;
   return new DatabaseUnavailable('lost', 'the connection to the database was lost before the response', {
     code,

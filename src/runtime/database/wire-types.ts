@@ -11,23 +11,10 @@ import type { PostgresType } from 'postgres';
  * | int8                      | number, error past 2^53   | number or bigint                            |
  * | numeric, uuid, date, text | string                    | string                                      |
  * | bool                      | boolean                   | boolean                                     |
- * | timestamptz               | Date (milliseconds)       | Date, years 1 to 9999                       |
  * | bytea                     | Buffer                    | Uint8Array                                  |
  * | json, jsonb               | parsed                    | JSON text (`JSON.stringify`), stored once   |
- * | arrays of these           | array, with nulls         | array, with nulls                           |
+ * | arrays of these, flat     | array, with nulls         | array, with nulls                           |
  */
-
-const FIRST_DATE_MS = Date.parse('0001-01-01T00:00:00Z');
-const LAST_DATE_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-
-/**
- * Years 1 to 9999: the range that both sides write in the same way. Postgres rejects the extremes of a Date.
- */
-function encodeDate(value: Date): string {
-  const time = value.getTime();
-  if (time >= FIRST_DATE_MS && time <= LAST_DATE_MS) return value.toISOString();
-  throw new RangeError('a date parameter is outside the years 1 to 9999');
-}
 
 function encodeScalar(value: unknown): string {
   switch (typeof value) {
@@ -39,7 +26,6 @@ function encodeScalar(value: unknown): string {
     case 'boolean':
       return value ? 't' : 'f';
     default:
-      if (value instanceof Date) return encodeDate(value);
       if (value instanceof Uint8Array) {
         return `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}`;
       }
@@ -64,7 +50,6 @@ function encodeElement(value: unknown): string {
       return encodeScalar(value);
     default:
       if (value === null) return 'NULL';
-      if (Array.isArray(value)) return encodeArray(value);
       if (value instanceof Uint8Array) return `"\\${encodeScalar(value)}"`;
       return `"${encodeScalar(value)}"`;
   }
@@ -76,7 +61,7 @@ function encodeArray(values: readonly unknown[]): string {
   return `{${text}}`;
 }
 
-/** The text form of one parameter, null for NULL. Throws TypeError or RangeError before anything is sent. */
+/** The text form of one parameter, null for NULL. Throws TypeError before anything is sent. */
 export function encodeParam(value: unknown): string | null {
   if (value === null) return null;
   return Array.isArray(value) ? encodeArray(value) : encodeScalar(value);
@@ -89,54 +74,28 @@ function parseInt8(text: string): number {
   return value;
 }
 
-const TIMESTAMP = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(:\d\d)?$/;
-
-/** Converted to the ISO form first: otherwise the parser reads the year 0001 as 2001. */
-function parseTimestamp(text: string): Date {
-  const parts = TIMESTAMP.exec(text);
-  if (parts === null) throw new RangeError('a timestamptz value does not fit into a Date');
-  const [, date, time, hours, minutes = ':00'] = parts;
-  return new Date(`${date}T${time}${hours}${minutes}`);
-}
-
 function parseBytes(text: string): Buffer {
   return Buffer.from(text.slice(2), 'hex');
 }
 
 type Parse = (text: string) => unknown;
-type Nested = unknown[];
 
-/** Parses the text form of a Postgres array: `{a,"b \"c\"",NULL,{…}}`. */
-export function parseArray(text: string, parse: Parse): Nested {
-  const stack: Nested[] = [[]];
-  // Lower bounds other than 1 precede the braces: `[2:3]={…}`.
-  let at = text.startsWith('[') ? text.indexOf('{') : 0;
-  const push = (value: unknown): void => {
-    stack.at(-1)?.push(value);
-  };
-  while (at < text.length) {
-    const character = text[at];
-    if (character === '{') {
-      stack.push([]);
-      at += 1;
-    } else if (character === '}') {
-      push(stack.pop());
-      at += 1;
-    } else if (character === ',') {
-      at += 1;
-    } else if (character === '"') {
+/** Parses the text form of a Postgres array: `{a,"b \"c\"",NULL}`. */
+function parseArray(text: string, parse: Parse): unknown[] {
+  const values: unknown[] = [];
+  for (let at = 1; at < text.length - 1; ) {
+    if (text[at] === '"') {
       const end = findClosingQuote(text, at + 1);
-      push(parse(text.slice(at + 1, end).replace(/\\(.)/gs, '$1')));
-      at = end + 1;
+      values.push(parse(text.slice(at + 1, end).replace(/\\(.)/gs, '$1')));
+      at = end + 2;
     } else {
       const end = findElementEnd(text, at);
       const element = text.slice(at, end);
-      push(element === 'NULL' ? null : parse(element));
-      at = end;
+      values.push(element === 'NULL' ? null : parse(element));
+      at = end + 1;
     }
   }
-  const [root] = stack[0] ?? [];
-  return Array.isArray(root) ? root : [];
+  return values;
 }
 
 function findClosingQuote(text: string, from: number): number {
@@ -168,7 +127,6 @@ const TYPES: readonly { readonly oid: number; readonly arrayOid: number; readonl
   { oid: 1043, arrayOid: 1015, parse: asText },
   { oid: 1082, arrayOid: 1182, parse: asText },
   { oid: 1114, arrayOid: 1115, parse: asText },
-  { oid: 1184, arrayOid: 1185, parse: parseTimestamp },
   { oid: 1700, arrayOid: 1231, parse: asText },
   { oid: 2950, arrayOid: 2951, parse: asText },
   { oid: 114, arrayOid: 199, parse: (text) => JSON.parse(text) },

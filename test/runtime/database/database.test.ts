@@ -57,11 +57,11 @@ describe('database', () => {
       expect(Object.getPrototypeOf(rows)).toBe(Array.prototype);
     });
 
-    it('reports the constraint and the SQLSTATE of an error, but none of the values', async () => {
+    it('reports the SQLSTATE of an error, but none of the values', async () => {
       await database.query('insert into item values (1, $1)', ['canary-4711']);
       const error = await database.query('insert into item values (1, $1)', ['canary-4711']).catch((e) => e);
       expect(error).toBeInstanceOf(QueryFailed);
-      expect(error).toMatchObject({ code: '23505', constraint: 'item_pkey', table: 'item' });
+      expect(error).toMatchObject({ code: '23505', message: expect.stringContaining('item_pkey') });
       expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('canary-4711');
       expect(sqlState(error)).toBe('23505');
       expect(isConnectionFailure(error)).toBe(false);
@@ -299,11 +299,8 @@ describe('database', () => {
 
     it('does not affect the types of other queries', async () => {
       await orm(database).execute(sql`select 1`);
-      const [row] = await database.query('select $1::timestamptz as at, $2::jsonb as data', [
-        new Date(5),
-        '{"a":1}',
-      ]);
-      expect(row).toEqual({ at: new Date(5), data: { a: 1 } });
+      const [row] = await database.query('select $1::bigint as at, $2::jsonb as data', [5, '{"a":1}']);
+      expect(row).toEqual({ at: 5, data: { a: 1 } });
     });
 
     it('runs in the transaction of its handle', async () => {

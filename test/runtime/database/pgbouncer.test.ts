@@ -43,8 +43,8 @@ describe.skipIf(PGBOUNCER === undefined)(
     });
 
     it('serves more callers than the pooler has connections', async () => {
-      await database.query('create table item (id int primary key, at timestamptz)');
-      const at = new Date(1_700_000_000_123);
+      await database.query('create table item (id int primary key, at bigint)');
+      const at = 1_700_000_000_123;
       await Promise.all(
         Array.from({ length: 60 }, (_, id) =>
           database.transaction(async (tx) => {

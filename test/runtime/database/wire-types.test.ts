@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeParam, parseArray } from '../../../src/runtime/database/wire-types.ts';
+import { encodeParam } from '../../../src/runtime/database/wire-types.ts';
 import { createTestDatabase, openPool } from '../../support/database.ts';
 import { ofFile } from '../../support/of-file.ts';
 
@@ -26,24 +26,13 @@ describe('wire types', () => {
     ['numeric', '12345678901234567890.5'],
     ['date', '2026-02-28'],
     ['uuid', '7b0c5f0e-5a0e-4c43-9a5b-0f4f3f0a9f11'],
-    ['timestamptz', new Date('2026-03-29T01:30:00.123Z')],
-    ['timestamptz', new Date('0001-01-01T00:00:00.000Z')],
-    ['timestamptz', new Date('9999-12-31T23:59:59.999Z')],
     ['bytea', Buffer.from([0, 1, 0x5c, 0xff])],
     ['text[]', ['plain', 'NULL', '', null, 'a,b', '{"x"}', '\\']],
     ['text[]', []],
-    [
-      'text[][]',
-      [
-        ['a', 'b'],
-        ['c', null],
-      ],
-    ],
     ['bigint[]', [1, null, -9_007_199_254_740_991]],
     ['int[]', [1, 2]],
     ['bool[]', [true, null, false]],
     ['bytea[]', [Buffer.from('x'), Buffer.alloc(0), null]],
-    ['timestamptz[]', [new Date(0), null, new Date(1_700_000_000_000)]],
     ['uuid[]', ['7b0c5f0e-5a0e-4c43-9a5b-0f4f3f0a9f11']],
   ])('round-trips %s: %j', async (type, value) => {
     expect(await roundTrip(type, value)).toEqual(value);
@@ -80,9 +69,9 @@ describe('wire types', () => {
   });
 
   it('inserts many rows from arrays in one statement', async () => {
-    await database.query('create table many (id int, body bytea, at timestamptz)');
-    const at = [new Date(1), null, new Date(3)];
-    await database.query('insert into many select * from unnest($1::int[], $2::bytea[], $3::timestamptz[])', [
+    await database.query('create table many (id int, body bytea, at bigint)');
+    const at = [1, null, 3];
+    await database.query('insert into many select * from unnest($1::int[], $2::bytea[], $3::bigint[])', [
       [1, 2, 3],
       [Buffer.from('a'), Buffer.from('b'), null],
       at,
@@ -105,38 +94,13 @@ describe('wire types', () => {
     );
   });
 
-  it('parses what it encodes, nested to any depth', () => {
-    const { tree } = fc.letrec<{ tree: unknown[] }>((tie) => ({
-      tree: fc.oneof(
-        { maxDepth: 3 },
-        fc.array(fc.string(), { minLength: 1, maxLength: 4 }),
-        fc.array(tie('tree'), { minLength: 1, maxLength: 3 }),
-      ),
-    }));
-    fc.assert(
-      fc.property(tree, (value) => {
-        expect(parseArray(encodeParam(value) ?? '', (text) => text)).toEqual(value);
-      }),
-    );
-  });
-
-  it('reads an array whose lower bound is not one', () => {
-    expect(parseArray('[0:1]={a,b}', (text) => text)).toEqual(['a', 'b']);
-  });
-
   it.each([
-    ['undefined', undefined, TypeError],
-    ['an object', { a: 1 }, TypeError],
-    ['undefined in an array', [undefined], TypeError],
-    ['a date that is none', new Date(Number.NaN), RangeError],
-    ['a date past the year 9999', new Date(8.64e15), RangeError],
-    ['a date before the year 1', new Date(-8.64e15), RangeError],
-  ])('rejects %s before anything is sent', async (_, value, type) => {
-    expect(() => encodeParam(value)).toThrow(type);
-    await expect(database.query('select $1::text', [value])).rejects.toThrow(type);
-  });
-
-  it('rejects a timestamp that a Date cannot represent', async () => {
-    await expect(database.query("select 'infinity'::timestamptz")).rejects.toThrow(RangeError);
+    ['undefined', undefined],
+    ['an object', { a: 1 }],
+    ['a date, because a time is a number', new Date(0)],
+    ['undefined in an array', [undefined]],
+  ])('rejects %s before anything is sent', async (_, value) => {
+    expect(() => encodeParam(value)).toThrow(TypeError);
+    await expect(database.query('select $1::text', [value])).rejects.toThrow(TypeError);
   });
 });

@@ -1,5 +1,5 @@
-import type { SettingsDefinition } from './read-settings.ts';
-import type { Setting } from './setting.ts';
+import type { SettingsDefinition } from '../../src/runtime/config/read-settings.ts';
+import type { Setting } from '../../src/runtime/config/setting.ts';
 
 const LINE = 100;
 
