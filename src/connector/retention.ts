@@ -27,22 +27,21 @@ const DELETIONS: readonly ((db: Queryable, now: number, maxMs: number) => Promis
   forgetErrors,
 ];
 
-/** How long what has the texts of messages is kept. Absent: for ever. */
+/** How long what has the texts of messages is kept; infinite: for ever. */
 export interface RetentionDays {
   /** Nothing with the text of a message is kept for longer, except what a consumer still needs. */
-  readonly messageDays?: number | undefined;
-  readonly changeDays?: number | undefined;
+  readonly messageDays: number;
+  /** At most `messageDays`. */
+  readonly changeDays: number;
 }
 
 /**
  * Deletes data that is past its retention, now and every hour, in one process at a time.
  */
 export function startRetention(options: Base & RetentionDays & { readonly presence: Presence }): Repeat {
-  const { database, clock, logger, presence } = options;
-  const { messageDays = Number.POSITIVE_INFINITY, changeDays = Number.POSITIVE_INFINITY } = options;
+  const { database, clock, logger, presence, messageDays, changeDays } = options;
   const messagesMs = messageDays * DAY_MS;
-  const keptDays = Math.min(messageDays, changeDays);
-  const changesMs = keptDays * DAY_MS;
+  const changesMs = changeDays * DAY_MS;
 
   async function deleteAll(_lease: Lease, stopping: AbortSignal): Promise<void> {
     const present = await readPresent(database, clock.now());
@@ -60,7 +59,7 @@ export function startRetention(options: Base & RetentionDays & { readonly presen
     if (!Number.isFinite(changesMs)) return;
     const before = present - changesMs;
     const needed = await readFirstNeeded(database);
-    const patienceMs = daysOfChanges(keptDays) * DAY_MS;
+    const patienceMs = daysOfChanges(changeDays) * DAY_MS;
     const count = await deleteOldChanges(database, { before, needed, patienceMs, stopping });
     if (count > 0) logger.info({ count }, 'old changes were deleted from the feed');
   }

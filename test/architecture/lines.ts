@@ -11,9 +11,9 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 29094],
-  ['src/runtime', 8655],
-  ['src/platform', 13496],
+  ['src/connector', 29083],
+  ['src/runtime', 8542],
+  ['src/platform', 13325],
   ['src/sandbox', 4977],
   ['src/contract', 7973],
   ['src/commands, cli', 5753, ['src/commands', 'src/cli']],
@@ -22,9 +22,9 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10488, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 98328, TESTS],
+  ['test, of packages too', 98294, TESTS],
   ['bench', 2601],
-  ['drizzle', 6636, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6374, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

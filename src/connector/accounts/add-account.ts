@@ -40,11 +40,7 @@ export interface AddedService {
  * differently by then. Resolves with the account's id. Throws `AccountExists`, a `ServiceError`, or what the
  * database throws.
  */
-export async function addAccount(
-  options: CredentialOptions,
-  service: AddedService,
-  signal?: AbortSignal,
-): Promise<string> {
+export async function addAccount(options: CredentialOptions, service: AddedService): Promise<string> {
   const { database, clock } = options;
   const baseUrl = service.baseUrl.replace(/\/+$/, '');
   const known = await findByKey(database, service.apiKey);
@@ -57,7 +53,7 @@ export async function addAccount(
     fetch: NETWORK_FETCH[network],
     clock,
   });
-  const figures = await client.readAccount(signal);
+  const figures = await client.readAccount();
   const id = await store(options, { ...service, baseUrl, network });
   await storeQuota(database, id, figures, clock.now());
   return id;

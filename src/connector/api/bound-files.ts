@@ -1,14 +1,15 @@
 import type { NextFunction, Request, Response } from 'express';
+import { createMemoryBudget } from '../../runtime/http-server/memory-budget.ts';
 import { ApiError, RETRY_AFTER_MS } from './api-error.ts';
 
 const FULL = 'Too many files are being uploaded at once; retry after `Retry-After`.';
 
 export interface FileBound {
-  /** Bodies up to this size are not counted. */
+  /** Of each body, this much is not counted. */
   readonly freeBytes: number;
   /** The largest body that the path accepts. A body of unknown size counts as one of this size. */
   readonly largestBytes: number;
-  /** Bytes of counted bodies that may be in memory at the same time. */
+  /** Counted bytes that may be in memory at the same time. */
   readonly maxBytes: number;
 }
 
@@ -18,19 +19,14 @@ export interface FileBound {
  * the rest is read and discarded, so that the response arrives.
  */
 export function boundFiles({ freeBytes, largestBytes, maxBytes }: FileBound) {
-  let held = 0;
+  const budget = createMemoryBudget(maxBytes, freeBytes);
   return (request: Request, response: Response, next: NextFunction): void => {
-    const size = Math.min(readSize(request) ?? largestBytes, largestBytes);
-    if (size > freeBytes) {
-      if (held + size > maxBytes) {
-        request.resume();
-        throw new ApiError('unavailable', FULL, RETRY_AFTER_MS.memory);
-      }
-      held += size;
-      response.once('close', () => {
-        held -= size;
-      });
-    }
+    const share = budget.enter(() => {
+      request.resume();
+      throw new ApiError('unavailable', FULL, RETRY_AFTER_MS.memory);
+    });
+    share.grow(Math.min(readSize(request) ?? largestBytes, largestBytes));
+    response.once('close', share.leave);
     next();
   };
 }

@@ -42,8 +42,6 @@ export interface MessageFacts extends MessageTexts {
    * used.
    */
   readonly createdAt: number;
-  /** When the status was reached, epoch ms; orders the statuses of one batch. Default: `createdAt`. */
-  readonly statusAt?: number;
   /** Bits of `WEBHOOK_SEEN`; 0 unless the source is a webhook. */
   readonly webhookSeen: number;
   /** Of a poll: false if direction or time are assumptions, which a poll that can read them replaces. Default: true. */

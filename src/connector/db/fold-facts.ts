@@ -3,7 +3,7 @@ import { CHANGE, type ConnectionStateFacts, eachText, MESSAGE_TEXTS, type Messag
 import { toStorableText } from './storable-text.ts';
 
 /** What a batch reports about one message, as input of the merge statement. */
-export interface FoldedMessage extends Omit<MessageFacts, 'statusAt' | 'certain'> {
+export interface FoldedMessage extends Omit<MessageFacts, 'certain'> {
   /** A poll that could read them is among the sources, so direction and `createdAt` are the service's own. */
   readonly polled: boolean;
   /** Both `read` and `failed` were reported. */
@@ -56,7 +56,7 @@ function foldOne(group: readonly GroupedFacts[], credits: number[]): FoldedMessa
   return folded.direction === 'incoming' ? folded : { ...folded, ...foldStatuses(group, credits) };
 }
 
-function start({ statusAt: _, certain, ...facts }: MessageFacts): FoldedMessage {
+function start({ certain, ...facts }: MessageFacts): FoldedMessage {
   return {
     ...facts,
     ...eachText((name) => toStorableText(facts[name])),
@@ -120,7 +120,7 @@ function credit(credits: number[], index: number, bits: number): void {
 
 // [delivery.order]
 function byStatusTime(a: GroupedFacts, b: GroupedFacts): number {
-  return (a.facts.statusAt ?? a.facts.createdAt) - (b.facts.statusAt ?? b.facts.createdAt);
+  return a.facts.createdAt - b.facts.createdAt;
 }
 
 function byMessageKey(a: FoldedMessage, b: FoldedMessage): number {

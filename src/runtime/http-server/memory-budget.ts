@@ -6,7 +6,7 @@ export interface Share {
   leave(): void;
 }
 
-/** Memory that unauthenticated requests share. */
+/** Memory that requests share. */
 export interface MemoryBudget {
   /**
    * The share of a request. `abort` is called when there is no room for it; at that point it has been returned, and the

@@ -53,14 +53,6 @@ describe('folding the facts of a batch about messages', () => {
     expect(credits).toEqual([CREATED | CHANGE.status | conflict, fields | bookkeeping, bookkeeping]);
   });
 
-  it('prefers `statusAt` to `createdAt` for that order', () => {
-    const { messages } = foldMessages([
-      status('c', 'm', 'failed', T0, { statusAt: T0 + 9 }),
-      status('c', 'm', 'read', T0 + 5),
-    ]);
-    expect(messages).toMatchObject([{ status: 'read', statusConflict: true }]);
-  });
-
   it('uses the creation time of a poll, or else the earliest one', () => {
     const at = (createdAt: number) => ({ createdAt });
     const fold = (...facts: Parameters<typeof foldMessages>[0][number][]) => foldMessages(facts).messages[0];

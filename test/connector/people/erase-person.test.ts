@@ -158,6 +158,7 @@ it('an error of a consumer that had the change in memory is replaced within an h
   expect(await errors()).toEqual([expect.stringContaining('cannot store Hello')]);
   const retention = startRetention({
     ...{ database: bench.database, clock: bench.clock, logger: silentLogger, presence: handing.presence },
+    ...{ messageDays: Infinity, changeDays: Infinity },
   });
   onTestFinished(() => retention.stop());
   await retention.settle();
