@@ -4,8 +4,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 TABLES = """CREATE TABLE IF NOT EXISTS taken (key TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS messages (id TEXT PRIMARY KEY, peer TEXT, text TEXT, status TEXT, seq INTEGER)"""
+# What is older only adds what is missing.
 STORE = """INSERT INTO messages VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
-peer = excluded.peer, text = excluded.text, status = excluded.status, seq = excluded.seq WHERE seq < excluded.seq"""
+peer = CASE WHEN seq < excluded.seq THEN excluded.peer ELSE coalesce(peer, excluded.peer) END,
+text = CASE WHEN seq < excluded.seq THEN excluded.text ELSE coalesce(text, excluded.text) END,
+status = CASE WHEN seq < excluded.seq THEN excluded.status ELSE status END, seq = max(seq, excluded.seq)"""
+# The message itself may be a dead letter that is replayed later.
+ADVANCE = """INSERT INTO messages (id, status, seq) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+status = excluded.status, seq = excluded.seq WHERE seq < excluded.seq"""
 
 
 def verify(secret, headers, body, now):
@@ -29,7 +35,7 @@ def take(database, key, change):
     if change["type"] in ("message.created", "message.updated"):
         database.execute(STORE, (id, data["peer"], data["text"], data["status"], seq))
     if change["type"] == "message.status":
-        database.execute("UPDATE messages SET status = ?, seq = ? WHERE id = ? AND seq < ?", (data["status"], seq, id, seq))
+        database.execute(ADVANCE, (id, data["status"], seq))
 
 
 class Consumer(BaseHTTPRequestHandler):

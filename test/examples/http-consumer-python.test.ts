@@ -91,6 +91,13 @@ describe.skipIf(isMissing)(`consumer.py${isMissing ? ': python3 is not installed
     expect(stored()).toEqual([{ id: 'm1', text: 'Hello', status: 'read' }]);
   });
 
+  it('keeps a status that is faster than its message, which was a dead letter', async () => {
+    const sink = open();
+    await sink.call(callOf(statusChange(2, 'read', 'm1')));
+    expect(await sink.call(callOf(createdChange(1, 'm1', 'Hello')))).toEqual({ kind: 'taken' });
+    expect(stored()).toEqual([{ id: 'm1', text: 'Hello', status: 'read' }]);
+  });
+
   it('accepts a genuine request for five minutes, and no changed one', () => {
     const at = 1_768_478_400;
     const text = JSON.stringify({ key: 'k', attempt: 1, change: createdChange(1, 'm1', 'größer 😀') });
