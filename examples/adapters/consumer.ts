@@ -107,8 +107,10 @@ export function messagesOf(changes: readonly Change[]): readonly MessageChange[]
   const messages = new Map<string, MessageChange>();
   for (const change of changes) {
     if (change.type !== 'message.created' && change.type !== 'message.updated') continue;
-    // Without a sender it belongs to nobody yet. message.updated names it.
-    if (change.data.peer !== null) messages.set(change.messageId, change);
+    const { peer, text, mediaType, origin } = change.data;
+    // Without a sender it belongs to nobody yet, and a file that was sent has no name. message.updated names them.
+    const isUnnamed = origin === 'connector' && text === null && mediaType === null;
+    if (peer !== null && !isUnnamed) messages.set(change.messageId, change);
   }
   return [...messages.values()];
 }

@@ -11,6 +11,7 @@ import { runReceiverSuite } from '../../packages/certify/src/receiver/run-receiv
 import { createObserver } from '../../packages/certify/src/runner/observer.ts';
 import { openHttpSink } from '../../src/connector/consumers/sinks/http-sink.ts';
 import type { Sink } from '../../src/connector/consumers/sinks/sink.ts';
+import type { Change } from '../../src/contract/connector/changes.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { callOf, createdChange } from '../connector/consumers/sinks/sink-fixtures.ts';
 import { ROOT } from '../support/root.ts';
@@ -262,6 +263,23 @@ describe('hubspot.ts', () => {
     });
     expect(asked.filter(({ call }) => call === SEARCH)).toHaveLength(searches);
     expect(communications).toHaveLength(1);
+  });
+
+  it('logs a file that the connector has sent once a poll has named it', async () => {
+    const change = createdChange(1, 'm1', '');
+    if (change.type !== 'message.created') throw new Error('not a message');
+    const sent = { ...change, data: { ...change.data, text: null, origin: 'connector' } } as const;
+    const listed = {
+      ...sent,
+      seq: 2,
+      type: 'message.updated',
+      data: { ...sent.data, mediaType: 'image/png' },
+    };
+    expect(await sink.call(callOf(sent))).toEqual({ kind: 'taken' });
+    expect(await sink.call(callOf(listed as Change))).toEqual({ kind: 'taken' });
+    expect(communications.map(({ properties }) => properties.hs_communication_body)).toEqual([
+      'Sent: [image/png] ',
+    ]);
   });
 
   it('has the connector wait as long as HubSpot asks for', async () => {
