@@ -6,8 +6,8 @@ import { dropPartition } from './time-partitions.ts';
 
 /** Messages that one statement empties at most. */
 const SLICE = 500;
-/** For statements about a whole period. */
-const PERIOD_DEADLINE_MS = 60_000;
+/** Messages of a period that one statement closes. */
+const PART = 5_000;
 
 const EXPIRED = `${emptyMessage(`'{}'::text[]`)},
          expired = true`;
@@ -36,12 +36,20 @@ WITH old AS MATERIALIZED (
 )
 SELECT (SELECT count(*) FROM old)::integer AS found, (SELECT count(*) FROM expired)::integer AS count`;
 
-// From here on, nothing brings a file to a row of the period, and nothing that is reported of its messages is told.
-const CLOSE = [
-  `${EXPIRED} WHERE m.filed_at = $1::bigint AND m.media_copy IS NOT NULL AND NOT m.erased`,
-  `INSERT INTO connector.expired_messages (id, connection_id)
-   SELECT m.id, m.connection_id FROM connector.messages m WHERE m.filed_at = $1::bigint ON CONFLICT DO NOTHING`,
-];
+// From here on, nothing brings a file to these messages of a period, and nothing that is reported of them is told. In the
+// order of the index, so that a part costs the same however large the period is.
+const close = (name: string): string => `
+WITH part AS MATERIALIZED (
+  SELECT m.id, m.connection_id, m.media_copy IS NOT NULL AND NOT m.erased AS has_file FROM connector.${name} m
+   WHERE (m.id, m.connection_id) > ($2, $3) ORDER BY m.id, m.connection_id LIMIT ${PART}
+), emptied AS (${EXPIRED}
+    FROM part p
+   WHERE p.has_file AND m.id = ANY (ARRAY(SELECT id FROM part WHERE has_file))
+     AND m.id = p.id AND m.connection_id = p.connection_id AND m.filed_at = $1::bigint AND NOT m.erased
+), closed AS (
+  INSERT INTO connector.expired_messages (id, connection_id) SELECT id, connection_id FROM part ON CONFLICT DO NOTHING
+)
+SELECT id, connection_id AS "connectionId" FROM part ORDER BY id DESC, connection_id DESC LIMIT 1`;
 const HAS_FILES = `SELECT EXISTS (
   SELECT FROM connector.messages m WHERE m.filed_at = $1::bigint AND m.${COPY_WAITS}) AS found`;
 
@@ -71,7 +79,7 @@ export async function expireMessages(
       if (period.to - before <= patienceMs) spared.push(period.from);
       break;
     }
-    const outcome = await dropPeriod(database, period);
+    const outcome = await dropPeriod(database, period, stopping);
     if (outcome === 'dropped') periods += 1;
     if (outcome === 'busy') spared.push(period.from);
   }
@@ -92,12 +100,20 @@ export async function emptyMessages(
   }
 }
 
-/** `files`: it waits until they are removed. `busy`: somebody reads it for a long time. */
+/** `stopped`, or `files`: it waits until they are removed. `busy`: somebody reads it for a long time. */
 async function dropPeriod(
   database: Database,
   { name, from }: MessagePeriod,
-): Promise<'dropped' | 'files' | 'busy'> {
-  for (const statement of CLOSE) await database.query(statement, [from], { deadlineMs: PERIOD_DEADLINE_MS });
+  stopping: AbortSignal,
+): Promise<'dropped' | 'stopped' | 'files' | 'busy'> {
+  interface Last {
+    readonly id: string;
+    readonly connectionId: string;
+  }
+  for (let last: Last | undefined = { id: '', connectionId: '' }; last !== undefined; ) {
+    if (stopping.aborted) return 'stopped';
+    [last] = await database.query<Last>(close(name), [from, last.id, last.connectionId]);
+  }
   const [files] = await database.query<{ found: boolean }>(HAS_FILES, [from]);
   if (files?.found === true) return 'files';
   return (await dropPartition(database, name)) ? 'dropped' : 'busy';

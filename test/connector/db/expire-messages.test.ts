@@ -3,6 +3,7 @@ import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { deleteErasedDeliveries } from '../../../src/connector/db/erase-messages.ts';
 import { emptyMessages, expireMessages } from '../../../src/connector/db/expire-messages.ts';
 import { beginMessagePeriod, listMessagePeriods } from '../../../src/connector/db/message-periods.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
 import {
   databaseOfFile,
   databaseWithoutDaysOfTest,
@@ -198,6 +199,29 @@ describe('of messages with a period for each day', () => {
     ]);
     await database.query('UPDATE connector.messages SET media_copy = NULL');
     expect(await expire(1)).toEqual({ periods: 1, emptied: 0 });
+  });
+
+  it('closes a period in short statements, however large it is, and stops between them', async () => {
+    const count = 5_001;
+    await write(
+      0,
+      Array.from({ length: count }, (_, n) => `m${n}`),
+    );
+    await begin(1);
+    const stop = new AbortController();
+    const stopping: Database = Object.assign(Object.create(database), {
+      async query(...statement: Parameters<Database['query']>) {
+        const found = await database.query(...statement);
+        if (found.length > 0 && statement[0].includes('INTO connector.expired_messages')) stop.abort();
+        return found;
+      },
+    });
+    const expired = async () => (await database.query('SELECT FROM connector.expired_messages')).length;
+    const { periods } = await expireMessages(stopping, { before: T0 + DAY, stopping: stop.signal });
+    // The first period is empty.
+    expect([periods, await expired()]).toEqual([1, 5_000]);
+    expect(await expire(1)).toMatchObject({ periods: 1 });
+    expect(await expired()).toBe(count);
   });
 
   it('keeps a period that somebody reads for a long time as it is, and writers do not wait', async () => {
