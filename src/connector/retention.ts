@@ -69,7 +69,8 @@ export function startRetention(options: Base & RetentionDays & { readonly presen
     const before = present - messagesMs;
     // A period may begin an hour late.
     const patienceMs = daysOfPeriod(messageDays) * DAY_MS + EVERY_MS;
-    const { periods, emptied } = await expireMessages(database, { before, patienceMs, stopping });
+    const old = { before, now: clock.now(), patienceMs, stopping };
+    const { periods, emptied } = await expireMessages(database, old);
     if (periods > 0) logger.info({ count: periods }, 'partitions of old messages were dropped');
     if (emptied > 0) logger.info({ count: emptied }, 'texts and files of old messages were deleted');
   }

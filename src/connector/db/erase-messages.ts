@@ -13,13 +13,16 @@ export interface ErasedMessages {
 
 const emptied = (names: readonly string[]): string => names.map((name) => `${name} = NULL`).join(', ');
 
-/** Empties the row `m` of a message. The worker removes its file, unless it is among `removed`. */
-export const emptyMessage = (removed: string): string => `
+/**
+ * Empties the row `m` of a message. The worker removes its file, unless it is among `removed`, after those that it is to
+ * fetch by then.
+ */
+export const emptyMessage = (removed: string, now: string): string => `
   UPDATE connector.messages m
      SET ${emptied(MESSAGE_TEXTS.map((name) => messages[name].name))}, origin = NULL, erased = true,
-         media_due_at = NULL,
+         media_due_at = ${now},
          media_copy = CASE WHEN m.media_copy ->> 'key' IS NOT NULL AND m.media_copy ->> 'key' <> ALL (${removed})
-                           THEN jsonb_build_object('state', 'removing', 'key', m.media_copy ->> 'key') END`;
+                           THEN jsonb_build_object('state', 'removing', 'key', m.media_copy ->> 'key', 'since', ${now}) END`;
 
 const CHANGE_TEXTS = MESSAGE_TEXTS.flatMap((name) => (name in changes ? [changes[name as 'text'].name] : []));
 
@@ -30,7 +33,7 @@ WITH locked AS (
   SELECT m.connection_id, m.id FROM connector.connections c
     JOIN connector.messages m ON m.connection_id = c.connection_id AND m.peer = ANY($1::text[])
    ORDER BY m.connection_id, m.id FOR UPDATE OF m
-), erased AS (${emptyMessage('$2::text[]')}
+), erased AS (${emptyMessage('$2::text[]', '$3::bigint')}
     FROM locked l WHERE m.connection_id = l.connection_id AND m.id = l.id
   RETURNING m.account_id, m.connection_id, m.id
 )
@@ -72,10 +75,11 @@ export async function eraseMessages(
   tx: Queryable,
   phones: readonly string[],
   removedFiles: readonly string[],
+  now: number,
 ): Promise<ErasedMessages[]> {
   // First: they are locked by what merges them later, whose message is then there to be erased.
   await tx.query(UNMERGED_DELIVERIES, [phones, UNMERGED]);
-  const erased = await tx.query<ErasedMessages>(MESSAGES, [phones, removedFiles]);
+  const erased = await tx.query<ErasedMessages>(MESSAGES, [phones, removedFiles, now]);
   const found = await tx.query<{ connectionId: string; id: string }>(EXPIRED, [phones]);
   for (const { connectionId, ids } of erased) found.push(...ids.map((id) => ({ connectionId, id })));
   const named = [found.map(({ connectionId }) => connectionId), found.map(({ id }) => id)];

@@ -9,7 +9,7 @@ const SLICE = 500;
 /** Messages of a period that one statement closes. */
 const PART = 5_000;
 
-const EXPIRED = `${emptyMessage(`'{}'::text[]`)},
+const expired = (now: string): string => `${emptyMessage(`'{}'::text[]`, now)},
          expired = true`;
 
 // Each connection and direction is read by `messages_newest`, which emptied rows leave. Then rows are found by their ids,
@@ -28,7 +28,7 @@ WITH old AS MATERIALIZED (
   SELECT m.id, m.connection_id, m.filed_at FROM old o JOIN connector.messages m USING (id, connection_id, filed_at)
    WHERE m.id = ANY (ARRAY(SELECT id FROM old)) AND NOT m.erased
    ORDER BY m.connection_id, m.id FOR UPDATE OF m
-), expired AS (${EXPIRED}
+), expired AS (${expired('$3::bigint')}
     FROM locked l
    WHERE m.id = ANY (ARRAY(SELECT id FROM locked))
      AND m.id = l.id AND m.connection_id = l.connection_id AND m.filed_at = l.filed_at
@@ -42,7 +42,7 @@ const close = (name: string): string => `
 WITH part AS MATERIALIZED (
   SELECT m.id, m.connection_id, m.media_copy IS NOT NULL AND NOT m.erased AS has_file FROM connector.${name} m
    WHERE (m.id, m.connection_id) > ($2, $3) ORDER BY m.id, m.connection_id LIMIT ${PART}
-), emptied AS (${EXPIRED}
+), emptied AS (${expired('$4::bigint')}
     FROM part p
    WHERE p.has_file AND m.id = ANY (ARRAY(SELECT id FROM part WHERE has_file))
      AND m.id = p.id AND m.connection_id = p.connection_id AND m.filed_at = $1::bigint AND NOT m.erased
@@ -57,6 +57,7 @@ const HAS_FILES = `SELECT EXISTS (
 export interface OldMessages {
   /** They were created before this time, epoch ms. */
   readonly before: number;
+  readonly now: number;
   /** What can be dropped with its period at most so much later stays until then. */
   readonly patienceMs?: number;
   readonly stopping: AbortSignal;
@@ -69,8 +70,9 @@ export interface OldMessages {
  */
 export async function expireMessages(
   database: Database,
-  { before, patienceMs = 0, stopping }: OldMessages,
+  old: OldMessages,
 ): Promise<{ readonly periods: number; readonly emptied: number }> {
+  const { before, patienceMs = 0, stopping } = old;
   let periods = 0;
   const spared: number[] = [];
   for (const period of await listMessagePeriods(database)) {
@@ -79,22 +81,21 @@ export async function expireMessages(
       if (period.to - before <= patienceMs) spared.push(period.from);
       break;
     }
-    const outcome = await dropPeriod(database, period, stopping);
+    const outcome = await dropPeriod(database, period, old);
     if (outcome === 'dropped') periods += 1;
     if (outcome === 'busy') spared.push(period.from);
   }
-  return { periods, emptied: await emptyMessages(database, before, spared, stopping) };
+  return { periods, emptied: await emptyMessages(database, old, spared) };
 }
 
 /** Empties the messages created before `before`, except those of the periods `spared`. Resolves with their number. */
 export async function emptyMessages(
   db: Queryable,
-  before: number,
+  { before, now, stopping }: OldMessages,
   spared: readonly number[],
-  stopping: AbortSignal,
 ): Promise<number> {
   for (let emptied = 0; ; ) {
-    const [row] = await db.query<{ found: number; count: number }>(EXPIRE, [before, spared]);
+    const [row] = await db.query<{ found: number; count: number }>(EXPIRE, [before, spared, now]);
     emptied += row?.count ?? 0;
     if ((row?.found ?? 0) < SLICE || stopping.aborted) return emptied;
   }
@@ -104,7 +105,7 @@ export async function emptyMessages(
 async function dropPeriod(
   database: Database,
   { name, from }: MessagePeriod,
-  stopping: AbortSignal,
+  { now, stopping }: OldMessages,
 ): Promise<'dropped' | 'stopped' | 'files' | 'busy'> {
   interface Last {
     readonly id: string;
@@ -112,7 +113,7 @@ async function dropPeriod(
   }
   for (let last: Last | undefined = { id: '', connectionId: '' }; last !== undefined; ) {
     if (stopping.aborted) return 'stopped';
-    [last] = await database.query<Last>(close(name), [from, last.id, last.connectionId]);
+    [last] = await database.query<Last>(close(name), [from, last.id, last.connectionId, now]);
   }
   const [files] = await database.query<{ found: boolean }>(HAS_FILES, [from]);
   if (files?.found === true) return 'files';

@@ -24,7 +24,7 @@ export interface StoredCopy {
   readonly error?: string;
   /** Attempts to fetch or store it that failed. */
   readonly attempts?: number;
-  /** When a client asked for it, or its address was renewed, epoch ms. Absent: when the message was first seen. */
+  /** When a client asked for it, its address was renewed, or it was to be removed, epoch ms. Absent: when the message was first seen. */
   readonly since?: number;
   /** A poll brought another address after the file was gone. */
   readonly renewed?: true;

@@ -36,7 +36,7 @@ export async function erasePerson(
     async (tx) => {
       const sends = await eraseSends(tx, phones);
       const files = await removeFiles(tx, phones, mediaStore);
-      const messages = await eraseMessages(tx, phones, files);
+      const messages = await eraseMessages(tx, phones, files, now);
       await forgetErrors(tx);
       // Last, because the number of a batch must not wait for the rest of the transaction.
       const told = tell(messages, sends);

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { deleteErasedDeliveries } from '../../../src/connector/db/erase-messages.ts';
 import { emptyMessages, expireMessages } from '../../../src/connector/db/expire-messages.ts';
+import { readDueCopies, readWaitingFiles } from '../../../src/connector/db/media-copies.ts';
 import { beginMessagePeriod, listMessagePeriods } from '../../../src/connector/db/message-periods.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import {
@@ -33,7 +34,9 @@ const write = (id: string, createdAt: number, more: object = {}) =>
     now: createdAt,
     messages: [polled('connection', id, { ...TEXTS, createdAt, ...more })],
   });
-const expire = (before: number, stopping = going) => emptyMessages(database, before, [], stopping);
+const NOW = T0 + 30 * 86_400_000;
+const expire = (before: number, stopping = going) =>
+  emptyMessages(database, { before, now: NOW, stopping }, []);
 const stored = () =>
   database.query<Record<string, unknown>>('SELECT * FROM connector.messages ORDER BY connection_id, id');
 const known = async () =>
@@ -81,9 +84,23 @@ it('has the worker remove a file, also one that it is fetching', async () => {
   );
   await expire(T0);
   expect((await stored()).map((row) => [row['media_copy'], row['media_due_at']])).toEqual([
-    [null, null],
-    [{ state: 'removing', key: 'key-of-pending' }, null],
-    [{ state: 'removing', key: 'key-of-stored' }, null],
+    [null, NOW],
+    [{ state: 'removing', key: 'key-of-pending', since: NOW }, NOW],
+    [{ state: 'removing', key: 'key-of-stored', since: NOW }, NOW],
+  ]);
+});
+
+it('has a file that is to be removed wait since then, and behind files that are to be fetched', async () => {
+  await write('old', T0 - 1);
+  await database.query(`UPDATE connector.messages SET media_copy = '{"state": "stored", "key": "1"}'`);
+  await expire(T0);
+  await write('new', NOW);
+  await database.query(`UPDATE connector.messages SET media_copy = '{"state": "pending"}' WHERE id = 'new'`);
+  expect(await readWaitingFiles(database)).toEqual({ waiting: 2, oldestAt: NOW });
+  const due = await readDueCopies(database, 'media', NOW, 10);
+  expect(due.map(({ key }) => JSON.parse(key))).toEqual([
+    ['connection', 'new'],
+    ['connection', 'old'],
   ]);
 });
 
@@ -123,7 +140,7 @@ describe('of messages with a period for each day', () => {
     await commitBatch(database, { now, messages });
   };
   const expire = (before: number) =>
-    expireMessages(database, { before: T0 + before * DAY, patienceMs: DAY, stopping: going });
+    expireMessages(database, { before: T0 + before * DAY, now: NOW, patienceMs: DAY, stopping: going });
   const texts = async () =>
     (
       await database.query<{ id: string; text: string | null }>(
@@ -194,7 +211,7 @@ describe('of messages with a period for each day', () => {
     expect(await days()).toEqual([0, 1]);
     expect(await texts()).toEqual(['file null', 'text null']);
     expect(await database.query('SELECT media_copy AS copy FROM connector.messages ORDER BY id')).toEqual([
-      { copy: { state: 'removing', key: '1' } },
+      { copy: { state: 'removing', key: '1', since: NOW } },
       { copy: null },
     ]);
     await database.query('UPDATE connector.messages SET media_copy = NULL');
@@ -217,7 +234,7 @@ describe('of messages with a period for each day', () => {
       },
     });
     const expired = async () => (await database.query('SELECT FROM connector.expired_messages')).length;
-    const { periods } = await expireMessages(stopping, { before: T0 + DAY, stopping: stop.signal });
+    const { periods } = await expireMessages(stopping, { before: T0 + DAY, now: NOW, stopping: stop.signal });
     // The first period is empty.
     expect([periods, await expired()]).toEqual([1, 5_000]);
     expect(await expire(1)).toMatchObject({ periods: 1 });

@@ -122,7 +122,7 @@ it('neither the feed nor the inbox keeps texts of a message that was named and h
   await namePeer(database, { id: 'm1', connectionId: 'c1' }, SOMEBODY, T0);
   const message = received('c1', 'm1', { createdAt, peer: SOMEBODY });
   await commitBatch(database, { now: T0, deliveries: [delivery({ message }, { receivedAt: T0 })] });
-  await emptyMessages(database, T0, [], new AbortController().signal);
+  await emptyMessages(database, { before: T0, now: T0, stopping: new AbortController().signal }, []);
   await erase();
   expect(
     await database.query("SELECT type, peer, text FROM connector.changes WHERE type LIKE 'message.%'"),

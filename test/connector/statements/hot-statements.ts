@@ -83,7 +83,7 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
     indexes: ['messages_newest', 'messages_conflicts'],
   },
   'expire-messages': {
-    run: (db) => emptyMessages(db, T0, [], AbortSignal.abort()),
+    run: (db) => emptyMessages(db, { before: T0, now: T0, stopping: AbortSignal.abort() }, []),
     indexes: ['messages_newest'],
     whole: ['connections'],
   },

@@ -22,9 +22,14 @@ WITH old AS MATERIALIZED (
          wa_message_id = NULL,
          origin = NULL,
          erased = true,
-         media_due_at = NULL,
+         media_due_at = $3::bigint,
          media_copy = CASE WHEN m.media_copy ->> 'key' IS NOT NULL AND m.media_copy ->> 'key' <> ALL ('{}'::text[])
-                           THEN jsonb_build_object('state', 'removing', 'key', m.media_copy ->> 'key') END,
+                           THEN jsonb_build_object('state',
+                               'removing',
+                               'key',
+                               m.media_copy ->> 'key',
+                               'since',
+                               $3::bigint) END,
          expired = true
     FROM locked l
    WHERE m.id = ANY (ARRAY(SELECT id FROM locked))
