@@ -73,7 +73,7 @@ export function createOutboxMetrics(metrics: Metrics) {
     seconds: metrics.histogram('connector_send_seconds', 'Duration of attempts to send.', SECONDS),
     finished: metrics.counter('connector_sends_finished_total', 'Finished sends, by state.', {
       name: 'state',
-      values: ['sent', 'rejected', 'unknown', 'delivered_not_stored', 'cancelled'],
+      values: ['sent', 'rejected', 'unknown', 'delivered_not_stored'],
     }),
   };
 }

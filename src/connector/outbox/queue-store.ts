@@ -128,7 +128,7 @@ export interface SendUpdate {
   readonly outboundId: string;
   /** The attempt that has ended; null if none was made. */
   readonly attemptId: string | null;
-  readonly state: OutboundState;
+  readonly state: Exclude<OutboundState, 'cancelled'>;
   readonly messageId: string | null;
   readonly lastError: string | null;
   readonly nextAttemptAt: number | null;

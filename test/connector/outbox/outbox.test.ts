@@ -351,6 +351,10 @@ it('the metrics count attempts by outcome, and sends by how they end, and measur
     { outcome: 'lost', value: 1 },
   ]);
   expect(await counted('connector_sends_finished_total')).toEqual([{ state: 'sent', value: 1 }]);
+  // A send that the API cancels is not counted, so no figure says that none was.
+  expect((await metrics.read('connector_sends_finished_total')).map(({ labels }) => labels['state'])).toEqual(
+    ['sent', 'rejected', 'unknown', 'delivered_not_stored'],
+  );
   expect(await counted('connector_send_seconds_sum')).toEqual([{ value: 3 }]);
 });
 
