@@ -25,11 +25,9 @@ export interface Core {
 }
 
 function composeWebhooks({ database, systemClock, logger, ports = {} }: PlatformOptions) {
-  const { hosts = noTunnels, aroundAttempt } = ports;
-  const lookup = ports.lookup === undefined ? {} : { lookup: ports.lookup };
-  const secrets = ports.webhookSecrets === undefined ? {} : { secrets: ports.webhookSecrets };
+  const { hosts = noTunnels, aroundAttempt, lookup, webhookSecrets: secrets, onDelivery: onChange } = ports;
   const clock = systemClock;
-  const webhooks = createWebhookConfiguration({ database, hosts, clock, ...lookup, ...secrets });
+  const webhooks = createWebhookConfiguration({ database, hosts, clock, lookup, secrets });
   const delivery = createDelivery({
     database,
     clock,
@@ -37,8 +35,8 @@ function composeWebhooks({ database, systemClock, logger, ports = {} }: Platform
     configuration: webhooks,
     aroundAttempt,
     hosts,
-    ...(ports.onDelivery === undefined ? {} : { onChange: ports.onDelivery }),
-    ...lookup,
+    onChange,
+    lookup,
   });
   return { webhooks, delivery };
 }
@@ -59,7 +57,7 @@ export function composeCore(
     database,
     clock,
     record: (tx, events) => recordEvents(tx, events, systemClock.now()),
-    ...(ports.recordTransition === undefined ? {} : { recordTransition: ports.recordTransition }),
+    recordTransition: ports.recordTransition,
     deliver(subscriptionIds) {
       delivery.wake(subscriptionIds);
       ports.onEvents?.();
@@ -80,7 +78,7 @@ export function composeCore(
     commit,
     logger,
     handlers,
-    ...(ports.onTimers === undefined ? {} : { onFired: ports.onTimers }),
+    onFired: ports.onTimers,
   });
 
   return {

@@ -5,9 +5,9 @@ import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { apiKeys, workspaces } from '../db/core-tables.ts';
 import { newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
+import { hashSecret, newSecret } from '../kernel/secrets.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import { type AddressDecision, checkAllowlist, decideAddress } from './address-allowlist.ts';
-import { hashKey, newApiKey } from './hash-key.ts';
 
 /** What a key may do. Null lists mean no limit: every connection, every address. */
 export interface KeyAccess {
@@ -55,7 +55,7 @@ export function createApiKeys(database: Queryable, changeState: ChangeState): Ap
     async create(workspaceId, access = {}) {
       checkAllowlist(access.ipAllowlist ?? null);
       const id = newIdentifier();
-      const key = newApiKey();
+      const key = newSecret('key');
       await changeState(async ({ tx, now }) => {
         if ((await orm(tx).$count(workspaces, eq(workspaces.id, workspaceId))) === 0) {
           throw new PlatformError('not_found');
@@ -65,7 +65,7 @@ export function createApiKeys(database: Queryable, changeState: ChangeState): Ap
           .values({
             id,
             workspaceId,
-            hash: hashKey(key), // [auth.key.hashed]
+            hash: hashSecret(key), // [auth.key.hashed]
             scopes: access.scopes ?? SCOPES,
             connectionIds: access.connectionIds,
             ipAllowlist: access.ipAllowlist,

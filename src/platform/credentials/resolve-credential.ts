@@ -4,9 +4,9 @@ import { orm } from '../../runtime/database/orm.ts';
 import { apiKeys, workspaces } from '../db/core-tables.ts';
 import { passed, recognized } from '../kernel/decision-trace.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
+import { hashSecret } from '../kernel/secrets.ts';
 import type { Credential } from './credential.ts';
 import { type CredentialSources, findGranted } from './find-granted.ts';
-import { hashKey } from './hash-key.ts';
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]{1,4096}=*)$/i;
 /** Three parts: the form of an access token. No API key has it. */
@@ -32,7 +32,7 @@ async function findKey(db: Queryable, token: string): Promise<Credential> {
     })
     .from(apiKeys)
     .innerJoin(workspaces, eq(workspaces.id, workspaceId))
-    .where(eq(apiKeys.hash, hashKey(token)));
+    .where(eq(apiKeys.hash, hashSecret(token)));
   // [auth.key.unknown] [errors.invalid_key]
   if (row === undefined) throw new PlatformError('invalid_key', { why: 'no key has this value' });
   recognized(row.key.id, row.key.workspaceId);

@@ -4,10 +4,10 @@ import { type CallToolResult, createMcpHandler, McpServer } from '@modelcontextp
 import type { Request } from 'express';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { OpenCall } from '../calls/call-shell.ts';
+import { ADVICE_OF_CODE } from '../kernel/checks.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
 import type { AdmittedRequest } from './admit-request.ts';
 import { listedSchemas } from './listed-schemas.ts';
-import { adviseRefusal } from './refusal-advice.ts';
 import { TOOLS_PATH } from './resource-metadata.ts';
 import type { Tool } from './tool.ts';
 
@@ -42,6 +42,19 @@ const FOR_EVERYBODY = { ttlMs: 300_000, cacheScope: 'public' } as const;
 
 function textResult(text: string): Pick<CallToolResult, 'content'> {
   return { content: [{ type: 'text', text }] };
+}
+
+const NOT_BY_TOOLS = 'This should not happen with the tools of this server. Do not retry; tell the user.';
+
+/**
+ * A refusal as text for a model: `code: what is wrong, what to do`. Never repeats the input.
+ * [choice.tools.refusal]
+ */
+function adviseRefusal({ code, field, hint, retryAfterSeconds }: PlatformError): string {
+  const subject = field === 'body' ? 'the arguments' : `\`${field}\``;
+  const wrong = field === undefined ? '' : `${subject} ${hint ?? 'are invalid'}. `;
+  const wait = retryAfterSeconds === undefined ? '' : ` Wait at least ${retryAfterSeconds} s.`;
+  return `${code}: ${wrong}${ADVICE_OF_CODE[code] ?? NOT_BY_TOOLS}${wait}`;
 }
 
 async function* nothing(): AsyncGenerator<never> {}

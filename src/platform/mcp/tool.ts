@@ -1,16 +1,9 @@
+import type { ToolAnnotations } from '@modelcontextprotocol/server';
 import type { z } from 'zod';
 import type { ToolName } from '../../contract/service/tools.ts';
 import { readShape } from '../calls/read-shape.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { passed } from '../kernel/decision-trace.ts';
-
-/** Hints about a tool for clients. */
-interface ToolAnnotations {
-  readonly readOnlyHint: boolean;
-  readonly destructiveHint: boolean;
-  readonly idempotentHint: boolean;
-  readonly openWorldHint: boolean;
-}
 
 /** The caller of a tool. */
 export interface ToolCall {

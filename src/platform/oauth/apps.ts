@@ -6,9 +6,9 @@ import { workspaces } from '../db/core-tables.ts';
 import { oauthApps } from '../db/oauth-tables.ts';
 import { isIdentifier, newIdentifier } from '../kernel/identifiers.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
+import { hashSecret, newSecret } from '../kernel/secrets.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import type { WebhookConfiguration } from '../webhooks/configuration.ts';
-import { hashOauthSecret, newOauthSecret } from './oauth-secrets.ts';
 import { isRedirectUri } from './redirect-uri.ts';
 
 export interface AppRegistration {
@@ -87,7 +87,7 @@ export function createOauthApps(
     async create(app) {
       await checkRegistration(database, app);
       const clientId = newIdentifier();
-      const clientSecret = newOauthSecret('client');
+      const clientSecret = newSecret('client');
       const { webhookUrl } = app;
       // [events.oauth.url]
       const webhook = webhookUrl === undefined ? null : await webhooks.put(clientId, webhookUrl);
@@ -97,7 +97,7 @@ export function createOauthApps(
           .values({
             id: clientId,
             name: app.name,
-            secretHash: hashOauthSecret(clientSecret),
+            secretHash: hashSecret(clientSecret),
             redirectUris: app.redirectUris,
             scopes: [...new Set(app.scopes)],
             ownerWorkspaceId: app.ownerWorkspaceId,

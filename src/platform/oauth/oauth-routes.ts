@@ -5,6 +5,7 @@ import type { Database, Queryable } from '../../runtime/database/database.ts';
 import type { Answer } from '../calls/answer.ts';
 import type { BaseUrls } from '../kernel/base-urls.ts';
 import { passed, recognized } from '../kernel/decision-trace.ts';
+import { hashSecret } from '../kernel/secrets.ts';
 import type { DomainClock } from '../time/domain-clock.ts';
 import type { ChangeState } from '../time/state-change.ts';
 import type { AccessTokens } from './access-tokens.ts';
@@ -12,11 +13,10 @@ import { DISCOVERY_PATH, issuerOf, OAUTH_PATHS, resourcesOf } from './addresses.
 import { type App, findApp } from './apps.ts';
 import { type AuthorizeContext, authorize } from './authorize/authorize.ts';
 import { createConsentPages } from './consent/consent-pages.ts';
-import { refusalPage } from './consent/refusal-page.ts';
+import { refusalPage } from './consent/consent-view.ts';
 import { documentAnswer, jsonAnswer, refusalAnswer } from './oauth-answer.ts';
 import { OauthError, PageRefusal } from './oauth-error.ts';
 import type { OauthRoutes } from './oauth-router.ts';
-import { hashOauthSecret } from './oauth-secrets.ts';
 import { type Parameters, requireParameter } from './parameters.ts';
 import type { PortalSessions } from './portal-session.ts';
 import { readForm } from './read-form.ts';
@@ -107,7 +107,7 @@ async function authenticateClient(db: Queryable, request: Request, parameters: P
   }
   const app = await findApp(db, parameters.get('client_id') ?? '');
   if (app !== null) recognized(app.id);
-  if (app === null || secret === null || !timingSafeEqual(hashOauthSecret(secret), app.secretHash)) {
+  if (app === null || secret === null || !timingSafeEqual(hashSecret(secret), app.secretHash)) {
     throw new OauthError('invalid_client', 'the client is unknown, or its secret is missing or wrong');
   }
   passed('client');

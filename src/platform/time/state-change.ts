@@ -56,7 +56,7 @@ interface Options {
   readonly clock: DomainClock;
   /** Stores events and their deliveries. Resolves with the subscriptions that receive them. */
   readonly record: (tx: Queryable, events: readonly NewEvent[]) => Promise<Iterable<string>>;
-  readonly recordTransition?: RecordTransition;
+  readonly recordTransition?: RecordTransition | undefined;
   /** Starts deliveries to subscriptions; called after the commit, also after one that got no answer. */
   readonly deliver: (subscriptionIds: ReadonlySet<string>) => void;
   /** Sets the alarm for the earliest new timer; called after the commit. */

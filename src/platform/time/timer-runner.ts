@@ -35,7 +35,7 @@ interface RunnerOptions {
   readonly logger: Logger;
   readonly handlers: Readonly<Record<string, TimerHandler>>;
   /** Called with timers once their changes have been committed. */
-  readonly onFired?: (timers: readonly StoredTimer[]) => void;
+  readonly onFired?: ((timers: readonly StoredTimer[]) => void) | undefined;
 }
 
 /** Fires timers in the order of their due times, one transaction at a time. */

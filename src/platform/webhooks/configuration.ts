@@ -33,8 +33,8 @@ export interface WebhookConfigurationOptions {
   readonly hosts: TunnelHosts;
   readonly clock: Clock;
   /** Default: the system's resolver. */
-  readonly lookup?: HostLookup;
-  readonly secrets?: WebhookSecrets;
+  readonly lookup?: HostLookup | undefined;
+  readonly secrets?: WebhookSecrets | undefined;
 }
 
 /** A webhook that is set, without its secret. */

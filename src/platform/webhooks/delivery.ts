@@ -37,12 +37,12 @@ export interface DeliveryOptions {
   readonly configuration: WebhookConfiguration;
   readonly aroundAttempt?: AroundAttempt | undefined;
   readonly hosts?: TunnelHosts;
-  readonly lookup?: HostLookup;
+  readonly lookup?: HostLookup | undefined;
   readonly sockets?: Sockets;
   /** Of one account; default: the value in `assumptions.ts`. */
   readonly attemptsAtOnce?: number;
   /** Called for each change that an attempt makes to a delivery. Must be quick and not throw. */
-  readonly onChange?: (delivery: DeliveryRecord) => void;
+  readonly onChange?: ((delivery: DeliveryRecord) => void) | undefined;
 }
 
 /** Delivers events to their receivers. */

@@ -6,9 +6,9 @@ import { connections } from '../../db/core-tables.ts';
 import { oauthApps, oauthCodes, oauthGrants } from '../../db/oauth-tables.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import { newIdentifier } from '../../kernel/identifiers.ts';
+import { hashSecret, newSecret } from '../../kernel/secrets.ts';
 import type { StateChange } from '../../time/state-change.ts';
 import { OauthError } from '../oauth-error.ts';
-import { hashOauthSecret, newOauthSecret } from '../oauth-secrets.ts';
 import type { AuthorizationRequest } from './read-request.ts';
 
 /** The approved part of a request. */
@@ -55,7 +55,7 @@ export async function giveConsent(
   if (allowed.length === 0) throw new OauthError('access_denied', 'no scope was approved');
 
   const grantId = newIdentifier();
-  const code = newOauthSecret('code');
+  const code = newSecret('code');
   // [events.oauth.legacy]
   // Only the first consent of a workspace to a legacy app is limited; a later one covers all events.
   const [app] = await orm(tx)
@@ -85,7 +85,7 @@ export async function giveConsent(
   await orm(tx)
     .insert(oauthCodes)
     .values({
-      hash: hashOauthSecret(code),
+      hash: hashSecret(code),
       grantId,
       redirectUri: request.redirectUri,
       challenge: request.challenge,

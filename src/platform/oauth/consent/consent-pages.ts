@@ -23,8 +23,7 @@ import { readForm } from '../read-form.ts';
 import { approveView, type Ticks } from './approve-view.ts';
 import { chooseView } from './choose-view.ts';
 import { closeConsent, findConsent, type OpenConsent, openConsent } from './consent-store.ts';
-import type { ConsentView } from './consent-view.ts';
-import { refusalPage } from './refusal-page.ts';
+import { type ConsentView, refusalPage } from './consent-view.ts';
 
 interface Options {
   readonly database: Queryable;

@@ -5,9 +5,9 @@ import { orm } from '../../../runtime/database/orm.ts';
 import { oauthConsents } from '../../db/oauth-tables.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
 import { isIdentifier, newIdentifier } from '../../kernel/identifiers.ts';
+import { hashSecret, newSecret } from '../../kernel/secrets.ts';
 import type { ChangeState, StateChange } from '../../time/state-change.ts';
 import type { AuthorizationRequest } from '../authorize/read-request.ts';
-import { hashOauthSecret, newOauthSecret } from '../oauth-secrets.ts';
 import { newUserCode } from './user-code.ts';
 
 /** An open consent, with the data of its page. */
@@ -33,14 +33,14 @@ export async function openConsent(
 ): Promise<{ consent: OpenConsent; browser: string }> {
   const id = newIdentifier();
   const userCode = withCode ? newUserCode() : null;
-  const browser = newOauthSecret('browser');
+  const browser = newSecret('browser');
   await changeState(async ({ tx, now }) => {
     await orm(tx)
       .insert(oauthConsents)
       .values({
         id,
         appId: request.appId,
-        browserHash: hashOauthSecret(browser),
+        browserHash: hashSecret(browser),
         request: JSON.stringify(request),
         userCode,
         expiresAt: now + ASSUMPTIONS.oauthConsentLifetimeMs.value,
@@ -60,7 +60,7 @@ export async function findConsent(
     .select()
     .from(oauthConsents)
     .where(and(isOpen(id), gt(oauthConsents.expiresAt, now)));
-  if (row === undefined || !timingSafeEqual(row.browserHash, hashOauthSecret(browser))) return null;
+  if (row === undefined || !timingSafeEqual(row.browserHash, hashSecret(browser))) return null;
   const { userCode, portalWorkspaceId } = row;
   return { id, request: JSON.parse(row.request), userCode, portalWorkspaceId };
 }

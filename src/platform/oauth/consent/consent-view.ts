@@ -8,6 +8,7 @@ import {
 } from '../../../runtime/page/page.ts';
 import type { Answer } from '../../calls/answer.ts';
 import { OAUTH_PATHS } from '../addresses.ts';
+import type { PageRefusal } from '../oauth-error.ts';
 import { isLoopback } from '../redirect-uri.ts';
 import type { OpenConsent } from './consent-store.ts';
 
@@ -32,13 +33,21 @@ function destination({ consent }: ConsentView): Markup {
 }
 
 /** A page of the service as an answer. */
-export function pageAnswer(
+function pageAnswer(
   page: Omit<Page, 'owner'>,
   status: number,
   headers: Readonly<Record<string, string>> = {},
 ): Answer {
   const rendered = renderPage({ owner: 'Messaging service', ...page });
   return { status, headers: { ...rendered.headers, ...headers }, body: rendered.html };
+}
+
+/** The page for a refusal that must not be redirected to the app. */
+export function refusalPage(refused: PageRefusal): Answer {
+  const content = html`<p role="alert">${refused.message}</p>
+<p class="soft">Nothing was shared. Return to the app and contact its developer.</p>`;
+  const title = 'Invalid request';
+  return { ...pageAnswer({ title, heading: html`${title}`, content }, 400), refused };
 }
 
 /** The source for `form-action`: an origin, or a scheme without one. */

@@ -4,10 +4,10 @@ import type { Queryable } from '../../../runtime/database/database.ts';
 import { orm } from '../../../runtime/database/orm.ts';
 import { oauthCodes, oauthGrants } from '../../db/oauth-tables.ts';
 import { passed } from '../../kernel/decision-trace.ts';
+import { hashSecret } from '../../kernel/secrets.ts';
 import type { App } from '../apps.ts';
 import { GRANT, resourcesOfGrant } from '../find-grant.ts';
 import { OauthError } from '../oauth-error.ts';
-import { hashOauthSecret } from '../oauth-secrets.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';
 import { consume, requireUsable, type StoredSingleUse } from './consume.ts';
@@ -59,7 +59,7 @@ export async function exchangeCode(
   parameters: Parameters,
 ): Promise<TokenAnswer> {
   const { database, tokens, resources } = context;
-  const hash = hashOauthSecret(requireParameter(parameters, 'code'));
+  const hash = hashSecret(requireParameter(parameters, 'code'));
   const redirectUri = requireParameter(parameters, 'redirect_uri');
   const verifier = readVerifier(parameters);
   const found = await findCode(database, hash);

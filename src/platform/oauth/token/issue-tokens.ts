@@ -4,10 +4,10 @@ import type { Scope } from '../../../contract/service/scopes.ts';
 import { orm } from '../../../runtime/database/orm.ts';
 import { oauthGrants, oauthRefreshTokens } from '../../db/oauth-tables.ts';
 import { ASSUMPTIONS } from '../../kernel/assumptions.ts';
+import { hashSecret, newSecret } from '../../kernel/secrets.ts';
 import type { StateChange } from '../../time/state-change.ts';
 import type { AccessTokens } from '../access-tokens.ts';
 import type { Grant } from '../find-grant.ts';
-import { hashOauthSecret, newOauthSecret } from '../oauth-secrets.ts';
 
 /** A successful answer of the token endpoint (RFC 6749, 5.1). */
 export interface TokenAnswer {
@@ -28,7 +28,7 @@ export async function storeRefreshToken(
   grantId: string,
   refreshes: 0 | 1,
 ): Promise<string> {
-  const token = newOauthSecret('refresh');
+  const token = newSecret('refresh');
   const { createdAt, id, expiresAt, ...grant } = oauthGrants;
   const end = sql`least(${now + LIMITS.refreshTokenLifetimeMs}, ${createdAt} + ${ASSUMPTIONS.oauthGrantLifetimeMs.value})`;
   const [family] = await orm(tx)
@@ -38,7 +38,7 @@ export async function storeRefreshToken(
     .returning({ expiresAt });
   const until = family?.expiresAt ?? null;
   if (until !== null) {
-    const hash = hashOauthSecret(token);
+    const hash = hashSecret(token);
     await orm(tx).insert(oauthRefreshTokens).values({ hash, grantId, expiresAt: until });
   }
   return token;

@@ -2,9 +2,9 @@ import { eq } from 'drizzle-orm';
 import type { Queryable } from '../../../runtime/database/database.ts';
 import { orm } from '../../../runtime/database/orm.ts';
 import { oauthGrants, oauthRefreshTokens } from '../../db/oauth-tables.ts';
+import { hashSecret } from '../../kernel/secrets.ts';
 import type { App } from '../apps.ts';
 import { GRANT, resourcesOfGrant } from '../find-grant.ts';
-import { hashOauthSecret } from '../oauth-secrets.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
 import { readResource } from '../resource-parameter.ts';
 import { readScopes } from '../scope-parameter.ts';
@@ -35,7 +35,7 @@ export async function refreshGrant(
   parameters: Parameters,
 ): Promise<TokenAnswer> {
   const { database, tokens, resources } = context;
-  const hash = hashOauthSecret(requireParameter(parameters, 'refresh_token'));
+  const hash = hashSecret(requireParameter(parameters, 'refresh_token'));
   const found = await findRefreshToken(database, hash);
   const { grant } = await requireUsable(context, app, { name: 'the refresh token', found });
   const scopes = readScopes(parameters, grant.scopes);

@@ -1,7 +1,7 @@
 import { passed } from '../../kernel/decision-trace.ts';
+import { hashSecret } from '../../kernel/secrets.ts';
 import type { App } from '../apps.ts';
 import { refuseGrant, revokeGrant } from '../find-grant.ts';
-import { hashOauthSecret } from '../oauth-secrets.ts';
 import { type Parameters, requireParameter } from '../parameters.ts';
 import { findRefreshToken } from './refresh-grant.ts';
 import type { TokenContext } from './token-context.ts';
@@ -11,7 +11,7 @@ async function findOwner(
   { database, tokens }: TokenContext,
   token: string,
 ): Promise<{ grantId: string; appId: string } | null> {
-  const refresh = await findRefreshToken(database, hashOauthSecret(token));
+  const refresh = await findRefreshToken(database, hashSecret(token));
   if (refresh !== undefined) return { grantId: refresh.grant.id, appId: refresh.grant.appId };
   return tokens.verify(token, 'any').catch(() => null);
 }
