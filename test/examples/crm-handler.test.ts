@@ -61,7 +61,7 @@ describe('the sample handler', () => {
       await commitBatch(bench.database, { now: T0, messages: [status(connection, id, reached)] });
     }
     await bench.feed.settle();
-    const changes = await bench.feed.changesAfter(after, 10, { connectionId: connection });
+    const { changes } = await bench.feed.pageAfter(after, 10, { connectionId: connection });
     const ofMessage = changes.filter((change) => change.type.startsWith('message.'));
     expect(ofMessage.map(({ type }) => type)).toContain('message.status');
     // The newest first, as if all others had become dead letters.
@@ -76,7 +76,7 @@ describe('the sample handler', () => {
   });
 
   it('commits nothing of a call that missed its deadline', async () => {
-    const [change] = await bench.feed.changesAfter(0, 1);
+    const [change] = (await bench.feed.pageAfter(0, 1)).changes;
     const context = { key: 'over', attempt: 1, signal: AbortSignal.abort(new Error('the time is over')) };
     expect(change).toBeDefined();
     if (change !== undefined)

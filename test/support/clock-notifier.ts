@@ -6,7 +6,6 @@ import type { Notifier } from '../../src/runtime/notifier/notifier.ts';
 export function createClockNotifier(clock: Clock): Notifier {
   const local = new LocalDelivery(clock);
   return {
-    backend: 'postgres',
     receives: true,
     notify(topic, key, delayMs = 0) {
       local.after(delayMs, topic, key, () => void local.deliver(topic, key));

@@ -1,8 +1,9 @@
+import type { ReadCreatedConnection } from '../../contract/service/read-answers.ts';
 import { backOffMs } from '../../runtime/clock/back-off.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { abortAfter } from '../../runtime/clock/deadline.ts';
 import type { Database } from '../../runtime/database/database.ts';
-import type { CreatedConnection, ServiceClient } from '../service-client/service-client.ts';
+import type { ServiceClient } from '../service-client/service-client.ts';
 import { isRefusal, ServiceError, ServiceUnreachable } from '../service-client/service-errors.ts';
 import {
   beginAttempt,
@@ -86,7 +87,7 @@ export interface CreateOptions extends CallOptions {
  * than a caller waits, or `unknown`: a response was lost, and the key has expired.
  */
 export type CreationOutcome =
-  | { readonly kind: 'created'; readonly connection: CreatedConnection }
+  | { readonly kind: 'created'; readonly connection: ReadCreatedConnection }
   | { readonly kind: 'known'; readonly connectionId: string }
   | { readonly kind: 'in_progress'; readonly retryAfterMs: number }
   | { readonly kind: 'unknown' };
@@ -135,7 +136,7 @@ async function attempt(
     const now = await readCreation(database, id);
     return now?.connectionId ? { kind: 'known', connectionId: now.connectionId } : { kind: 'unknown' };
   }
-  let connection: CreatedConnection;
+  let connection: ReadCreatedConnection;
   try {
     connection = await client.createConnection(label === null ? {} : { label }, key, signal);
   } catch (error) {

@@ -216,12 +216,8 @@ class ChangeWindow {
 
 export type { ChangeFilter } from './read-changes.ts';
 
-export interface FeedOptions extends Base {}
-
 export interface Feed {
-  /** Up to `limit` changes with a `seq` above `after`, in order. */
-  changesAfter(after: number, limit: number, filter?: ChangeFilter): Promise<readonly Change[]>;
-  /** The same, and where the next page starts. */
+  /** Up to `limit` changes with a `seq` above `after`, in order, and where the next page starts. */
   pageAfter(after: number, limit: number, filter?: ChangeFilter): Promise<ChangePage>;
   position(): Promise<FeedPosition>;
   /**
@@ -252,7 +248,7 @@ const IDLE_MS = 1_000;
  * The change feed of one process. Readers see only numbered changes, and numbers only rise, so a reader
  * that keeps the last `seq` skips nothing. One query serves all subscribers.
  */
-export function createFeed(options: FeedOptions): Feed {
+export function createFeed(options: Base): Feed {
   const { database, clock, logger } = options;
   const ending = new AbortController();
   let started = false;
@@ -289,8 +285,6 @@ export function createFeed(options: FeedOptions): Feed {
   });
 
   return {
-    changesAfter: async (after, limit, filter) =>
-      (await readChangePage(database, after, limit, filter)).changes,
     pageAfter: (after, limit, filter) => readChangePage(database, after, limit, filter),
     position: () => readPosition(database),
     subscribe(after, take, signal, filter) {

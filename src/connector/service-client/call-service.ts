@@ -81,7 +81,6 @@ export interface ServiceAnswer {
   readonly text: string;
   /** The `Date` of the response in epoch milliseconds, whole seconds; null if it has none. */
   readonly date: number | null;
-  readonly headers: Headers;
 }
 
 export interface ServiceCallerOptions {
@@ -185,7 +184,7 @@ async function exchange(
   });
   const text = await readText(response);
   if (!response.ok) throw readRefusal(response, parseJson(text), clock.now());
-  return { text, date: readHttpDate(response.headers.get('date') ?? ''), headers: response.headers };
+  return { text, date: readHttpDate(response.headers.get('date') ?? '') };
 }
 
 /** The length lets the body be streamed without chunks, which some proxies refuse. */
@@ -200,7 +199,6 @@ function readRefusal(response: Response, body: unknown, now: number): ServiceRef
     status: response.status,
     code: error?.error ?? `http_${response.status}`,
     field: error?.field,
-    hint: error?.hint,
     retryAfterMs: readRetryAfter(response.headers, now),
   });
 }

@@ -111,12 +111,6 @@ export interface IssuedSecret {
   readonly issuedAt: number | null;
 }
 
-/** The result of creating a connection. */
-export interface CreatedConnection extends ReadCreatedConnection {
-  /** True if an earlier request with the same idempotency key created it. */
-  readonly replayed: boolean;
-}
-
 /**
  * The calls that the connector makes to the service, one method per endpoint. Each makes one attempt and
  * throws a `ServiceError`; waits and retries are up to the caller, who knows the consequences.
@@ -131,7 +125,7 @@ export function createServiceClient(options: ServiceCallerOptions) {
 
   async function ask<Shape>(request: ServiceCall, read: (body: unknown) => Shape) {
     const answer = await call(request);
-    return { value: readAnswer(read, readBody(answer)), date: answer.date, headers: answer.headers };
+    return { value: readAnswer(read, readBody(answer)), date: answer.date };
   }
 
   async function request<Shape>(
@@ -179,13 +173,10 @@ export function createServiceClient(options: ServiceCallerOptions) {
       body: CreateConnectionRequest,
       idempotencyKey: string,
       signal?: Signal,
-    ): Promise<CreatedConnection> {
+    ): Promise<ReadCreatedConnection> {
       const headers = { [HEADERS.idempotencyKey]: idempotencyKey };
-      const { value, headers: answered } = await ask(
-        { ...acting('connections', signal), body, headers },
-        readCreatedConnection,
-      );
-      return { ...value, replayed: answered.get(HEADERS.idempotencyReplayed) === 'true' };
+      const wanted = { ...acting('connections', signal), body, headers };
+      return (await ask(wanted, readCreatedConnection)).value;
     },
     /** `GET /connections/{id}`, with a new QR code on every call until it is connected. */
     getConnection: async (id: string, signal?: Signal): Promise<ReadConnectionDetail> =>

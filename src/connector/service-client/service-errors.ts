@@ -19,7 +19,6 @@ interface RefusalDetails {
   readonly status: number;
   readonly code: string;
   readonly field?: string | undefined;
-  readonly hint?: string | undefined;
   readonly retryAfterMs?: number | null;
 }
 
@@ -39,7 +38,6 @@ export class ServiceRefusal extends ServiceError {
    */
   readonly mayHaveActed: boolean;
   readonly field: string | undefined;
-  readonly hint: string | undefined;
 
   /** False for a response without an error code, which is hardly one of the service. */
   get hasCode(): boolean {
@@ -52,7 +50,6 @@ export class ServiceRefusal extends ServiceError {
     this.code = details.code;
     this.mayHaveActed = !isOwnRefusal(details.code) && !CLEAR_STATUSES.has(details.status);
     this.field = details.field;
-    this.hint = details.hint;
     const { retryAfterMs: asked = null } = details;
     this.retryAfterMs = asked !== null && this.mayHaveActed ? Math.min(asked, LONGEST_OUTAGE_WAIT_MS) : asked;
   }

@@ -3,8 +3,6 @@
  * repeated: it only says what to check, and subscribers also check from time to time without one.
  */
 export interface Notifier {
-  readonly backend: 'postgres' | 'redis';
-
   /** False if no notifications arrive (behind a pooler in transaction mode), so that subscribers must check more often. */
   readonly receives: boolean;
 

@@ -69,7 +69,6 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
   }
 
   return {
-    backend: 'postgres',
     receives,
     notify(topic, key, delayMs = 0) {
       if (closed) return;

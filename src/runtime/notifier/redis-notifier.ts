@@ -153,7 +153,6 @@ export async function openRedisNotifier(options: RedisNotifierOptions): Promise<
   }
 
   return {
-    backend: 'redis',
     receives: true,
     notify(topic, key, delayMs = 0) {
       if (closing !== undefined) return;

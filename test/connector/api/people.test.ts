@@ -55,7 +55,7 @@ const read = async (id: string) => {
 async function told(id: string): Promise<unknown> {
   const feed = createFeed({ database: world.database, clock: world.clock, logger: silentLogger });
   await feed.settle();
-  const changes = await feed.changesAfter(0, 100_000);
+  const { changes } = await feed.pageAfter(0, 100_000);
   await feed.close();
   return changes
     .filter((change) => 'messageId' in change && change.messageId === id)

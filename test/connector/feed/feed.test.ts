@@ -55,7 +55,7 @@ describe('the feed', () => {
       messages: [polled(connection, message, { text: 'Hi', createdAt: T0 - 5 })],
     });
     await feed.settle();
-    const changes = await feed.changesAfter(0, 100);
+    const { changes } = await feed.pageAfter(0, 100);
     expect(changes.map((change) => changeSchema.parse(change))).toEqual(changes);
     expect(changes.map((change) => change.type)).toEqual([
       'connection.updated',
@@ -112,11 +112,11 @@ describe('the feed', () => {
     await write(['c'], 'two');
     await commitBatch(database, { now: T0, messages: [polled('three', 'd', { accountId: 'account-2' })] });
     await feed.settle();
-    expect(seqs(await feed.changesAfter(0, 3))).toEqual([1, 2, 3]);
-    expect(seqs(await feed.changesAfter(3, 3))).toEqual([4, 5, 6]);
-    expect(seqs(await feed.changesAfter(0, 9, { connectionId: 'two' }))).toEqual([4, 5]);
-    expect(seqs(await feed.changesAfter(0, 9, { accountId: 'account-2' }))).toEqual([6, 7]);
-    expect(await feed.changesAfter(0, 9, { accountId: 'account-2', connectionId: 'two' })).toEqual([]);
+    expect(seqs((await feed.pageAfter(0, 3)).changes)).toEqual([1, 2, 3]);
+    expect(seqs((await feed.pageAfter(3, 3)).changes)).toEqual([4, 5, 6]);
+    expect(seqs((await feed.pageAfter(0, 9, { connectionId: 'two' })).changes)).toEqual([4, 5]);
+    expect(seqs((await feed.pageAfter(0, 9, { accountId: 'account-2' })).changes)).toEqual([6, 7]);
+    expect((await feed.pageAfter(0, 9, { accountId: 'account-2', connectionId: 'two' })).changes).toEqual([]);
     expect(await feed.position()).toMatchObject({
       lastSeq: 7,
       feedId: expect.stringMatching(/^[0-9a-f]{12}$/),

@@ -160,7 +160,9 @@ describe('a reader of numbers that were lost', () => {
     stop.abort();
     await reading;
     expect(seqs(seen)).toEqual([4_294_967_299, 4_294_967_300, 4_294_967_301]);
-    expect(seqs(await feed.changesAfter(5, 10))).toEqual([4_294_967_299, 4_294_967_300, 4_294_967_301]);
+    expect(seqs((await feed.pageAfter(5, 10)).changes)).toEqual([
+      4_294_967_299, 4_294_967_300, 4_294_967_301,
+    ]);
   });
 
   it('reads from memory what other readers have read, on both sides of the jump', async () => {

@@ -42,7 +42,7 @@ async function stored(): Promise<unknown> {
 async function told(id: string): Promise<unknown[]> {
   const feed = createFeed({ database: bench.database, clock: bench.clock, logger: silentLogger });
   await feed.settle();
-  const changes = await feed.changesAfter(0, 100_000);
+  const { changes } = await feed.pageAfter(0, 100_000);
   await feed.close();
   return changes
     .filter((change) => 'messageId' in change && change.messageId === id)

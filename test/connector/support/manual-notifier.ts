@@ -8,7 +8,6 @@ export interface Notified {
 
 /** Notes what was notified, and delivers nothing; a test delivers itself. */
 export class ManualNotifier implements Notifier {
-  readonly backend = 'postgres';
   readonly receives = true;
   notified: Notified[] = [];
   /** What is notified is lost. */

@@ -19,7 +19,6 @@ export interface Carrier {
 
 export interface CarrierKind {
   readonly name: string;
-  readonly backend: Notifier['backend'];
   /** Why it cannot be tested here. */
   readonly missing: string | undefined;
   start(): Promise<Carrier>;
@@ -81,6 +80,6 @@ async function startRedis(): Promise<Carrier> {
 
 /** All carriers of notifications. The whole suite runs on each. */
 export const CARRIERS: readonly CarrierKind[] = [
-  { name: 'Postgres', backend: 'postgres', missing: undefined, start: startPostgres },
-  { name: 'Redis', backend: 'redis', missing: ANY_REDIS_MISSING, start: startRedis },
+  { name: 'Postgres', missing: undefined, start: startPostgres },
+  { name: 'Redis', missing: ANY_REDIS_MISSING, start: startRedis },
 ];
