@@ -1,8 +1,6 @@
 import { and, between, eq, type SQL, sql } from 'drizzle-orm';
-import type { AccountKind } from '../../contract/connector/accounts.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
-import type { Network } from '../../runtime/public-network/public-address.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { c } from '../db/newest-messages.ts';
@@ -11,38 +9,6 @@ import { credentialContext } from '../db/sealed-columns.ts';
 
 /** The account that comes from configuration. Fixed, so that replicas agree on it. */
 export const FIRST_ACCOUNT_ID = 'default';
-
-/** A credential of the service, without the credential. Times in epoch milliseconds. */
-export interface Account {
-  readonly id: string;
-  readonly kind: AccountKind;
-  readonly label: string | null;
-  readonly reference: string | null;
-  /** Null: it only receives webhooks. */
-  readonly baseUrl: string | null;
-  /** The network that its calls are limited to; null if its service is the one in the settings. */
-  readonly network: Network | null;
-  readonly hasCredential: boolean;
-  /** Its grant has ended or was deleted: the service is not called for it until the customer consents again. */
-  readonly awaitsConsent: boolean;
-  /** Since when, and the code of the server. A deleted grant counts as never given. */
-  readonly endedAt: number | null;
-  readonly endedReason: string | null;
-  /** The service has refused this credential permanently: no further call is made with it. */
-  readonly isRefused: boolean;
-  /** Increases with each new API key or consent. */
-  readonly credentialVersion: number;
-  readonly subscriptionId: string;
-  readonly isFirst: boolean;
-  readonly registeredUrl: string | null;
-  /** When its webhook was registered; null if it never was. */
-  readonly registeredAt: number | null;
-  /** Its signing secret is being replaced. */
-  readonly inDoubt: boolean;
-  readonly createdAt: number;
-  /** Its slots as last read; null if never. */
-  readonly quota: typeof quotas.$inferSelect | null;
-}
 
 /** It is a grant, whose tokens are in a different table, or has an API key. */
 const HAS_CREDENTIAL = sql<boolean>`${accounts.kind} = 'oauth' or ${accounts.sealedCredential} is not null`;
@@ -58,17 +24,22 @@ export function hostOf({ baseUrl }: Pick<Account, 'baseUrl'>): string {
 const { id, kind, label, reference, baseUrl, network, credentialVersion, subscriptionId, createdAt } =
   accounts;
 const ACCOUNT = {
+  /** `baseUrl` is null if it only receives webhooks, `network` if its service is the one in the settings. */
   ...{ id, kind, label, reference, baseUrl, network, credentialVersion, subscriptionId, createdAt },
   hasCredential: HAS_CREDENTIAL,
+  /** Its grant has ended or was deleted: the service is not called for it until the customer consents again. */
   awaitsConsent: AWAITS_CONSENT,
+  /** Since when, and the code of the server. A deleted grant counts as never given. */
   endedAt: sql<
     number | null
   >`case when ${AWAITS_CONSENT} then coalesce(${oauthGrants.endedAt}, ${createdAt}) end`,
   endedReason: oauthGrants.endedReason,
+  /** The service has refused this credential permanently: no further call is made with it. */
   isRefused: IS_REFUSED,
   isFirst: sql<boolean>`coalesce(${subscriptions.isFirst}, false)`,
   registeredUrl: subscriptions.registeredUrl,
   registeredAt: subscriptions.registeredAt,
+  /** Its signing secret is being replaced. */
   inDoubt: sql<boolean>`${subscriptions.rotationPendingOwner} is not null`,
 };
 
@@ -83,7 +54,10 @@ function selectAccounts(db: Queryable) {
 }
 
 type Row = Awaited<ReturnType<typeof selectAccounts>>[number];
-const toAccount = ({ account, quota }: Row): Account => ({ ...account, quota });
+const toAccount = ({ account, quota }: Row) => ({ ...account, quota });
+
+/** A credential of the service, without the credential, and its slots as last read. Times in epoch milliseconds. */
+export type Account = ReturnType<typeof toAccount>;
 
 /** One account with the state of its polls, null if it was never polled; or null. */
 export async function readPolledAccount(db: Queryable, accountId: string) {

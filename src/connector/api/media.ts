@@ -9,10 +9,9 @@ import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Base } from '../db/base.ts';
 import type { StoredCopy } from '../db/message-tables.ts';
 import { connections, messages } from '../db/schema.ts';
-import type { MediaStore, ReadableFile } from '../media/media-store.ts';
+import { type MediaStore, type ReadableFile, StoreFailure } from '../media/media-store.ts';
 import { FileUnavailable, LAST_BYTE_WITHIN_MS, type OpenedFile, type OpenFile } from '../media/open-file.ts';
 import { fileNameOf, type SafeType, safeTypeOf } from '../media/safe-type.ts';
-import { StoreFailure } from '../media/store-failure.ts';
 import { ApiError, notFound, RETRY_AFTER_MS } from './api-error.ts';
 import { readId } from './read-input.ts';
 

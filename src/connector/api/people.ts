@@ -1,7 +1,6 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
-import type { MediaStore } from '../media/media-store.ts';
-import { StoreFailure } from '../media/store-failure.ts';
+import { type MediaStore, StoreFailure } from '../media/media-store.ts';
 import { SendInProgress } from '../outbox/erase-sends.ts';
 import { erasePerson, NoMediaStore } from '../people/erase-person.ts';
 import { ApiError, invalid } from './api-error.ts';

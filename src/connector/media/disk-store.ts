@@ -2,8 +2,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { ConfigurationError } from '../../runtime/config/configuration-error.ts';
-import type { MediaStore } from './media-store.ts';
-import { StoreFailure } from './store-failure.ts';
+import { type MediaStore, StoreFailure } from './media-store.ts';
 
 const PROBE = '.messaging-connector';
 

@@ -13,10 +13,9 @@ import {
 import type { StoredCopy } from '../db/message-tables.ts';
 import { createPlans } from '../work/planned.ts';
 import { createWorker, type Run, type RunEnd, type Worker, type WorkerOptions } from '../work/worker.ts';
-import { keyOf, type MediaStore, type WholeFile } from './media-store.ts';
+import { keyOf, type MediaStore, ObjectRefused, StoreFailure, type WholeFile } from './media-store.ts';
 import { FileUnavailable, type OpenFile } from './open-file.ts';
 import { safeTypeOf } from './safe-type.ts';
-import { ObjectRefused, StoreFailure } from './store-failure.ts';
 
 const MEDIA = 'media';
 /** Files in the memory of a process at a time. More are stored no sooner, and delay the receiver beside them. */

@@ -26,6 +26,14 @@ export type ReadableFile =
   | { readonly url: string }
   | { readonly size: number; readonly open: () => Readable };
 
+/** The store of files does not answer, or refuses. Whatever was asked can be asked again. */
+export class StoreFailure extends Error {
+  override readonly name = 'StoreFailure';
+}
+
+/** The store refuses this object and takes others. Nothing of it is stored. */
+export class ObjectRefused extends StoreFailure {}
+
 /**
  * Keeps files under their keys. It is complete or absent whatever interrupts a write, and writing the same file again
  * changes nothing. Each function throws a `StoreFailure`.

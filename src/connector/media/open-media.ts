@@ -4,9 +4,8 @@ import { setMediaKeeping } from '../db/media-copies.ts';
 import type { Worker } from '../work/worker.ts';
 import { createDiskStore } from './disk-store.ts';
 import { createMediaKeeper, type MediaKeeperOptions } from './media-keeper.ts';
-import type { MediaStore } from './media-store.ts';
+import { type MediaStore, StoreFailure } from './media-store.ts';
 import { createS3Store, type S3Settings } from './s3-store.ts';
-import { StoreFailure } from './store-failure.ts';
 
 /** Where files are kept. */
 export type MediaStoreSettings =

@@ -2,8 +2,7 @@ import { AwsClient } from 'aws4fetch';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { abortAfter } from '../../runtime/clock/deadline.ts';
 import { ConfigurationError } from '../../runtime/config/configuration-error.ts';
-import type { MediaStore, WholeFile } from './media-store.ts';
-import { ObjectRefused, StoreFailure } from './store-failure.ts';
+import { type MediaStore, ObjectRefused, StoreFailure, type WholeFile } from './media-store.ts';
 
 /** A bucket of S3, or of a server that speaks its protocol. */
 export interface S3Settings {

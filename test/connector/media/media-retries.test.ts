@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { beforeEach, expect, it } from 'vitest';
+import { ObjectRefused, StoreFailure } from '../../../src/connector/media/media-store.ts';
 import { FileUnavailable } from '../../../src/connector/media/open-file.ts';
-import { ObjectRefused, StoreFailure } from '../../../src/connector/media/store-failure.ts';
 import type { Worker } from '../../../src/connector/work/worker.ts';
 import { databaseOfFile } from '../support/event-fixtures.ts';
 import { KeeperBench } from './keeper-bench.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type FauxqsServer, startFauxqs } from 'fauxqs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ObjectRefused, StoreFailure } from '../../../src/connector/media/media-store.ts';
 import { createS3Store, type S3Settings } from '../../../src/connector/media/s3-store.ts';
-import { ObjectRefused, StoreFailure } from '../../../src/connector/media/store-failure.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { ConfigurationError } from '../../../src/runtime/config/configuration-error.ts';
 import { listen } from '../../support/listen.ts';
