@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 29055],
+  ['src/connector', 29023],
   ['src/runtime', 8538],
   ['src/platform', 13296],
   ['src/sandbox', 4977],

@@ -1,4 +1,5 @@
 import type { Change } from '../../contract/connector/changes.ts';
+import type { parked } from '../db/consumer-tables.ts';
 
 /** A change in memory that is not done, or is done above the place. */
 export interface ItemOf<Owner> {
@@ -16,17 +17,7 @@ export interface ItemOf<Owner> {
 }
 
 /** A row of `parked`. `revision` is 0 until it was written. */
-export interface ParkedRow {
-  readonly key: string;
-  readonly partition: number;
-  readonly connectionId: string;
-  readonly seq: number;
-  readonly dueAt: number;
-  readonly attempts: number;
-  readonly lastError: string | null;
-  readonly since: number;
-  readonly revision: number;
-}
+export type ParkedRow = Omit<typeof parked.$inferSelect, 'consumer'>;
 
 /** What is called one after the other: the changes of a connection. */
 export interface KeyOf<Owner> {

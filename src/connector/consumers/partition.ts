@@ -1,4 +1,5 @@
 import type { Change } from '../../contract/connector/changes.ts';
+import type { deadLetters, parkedEntries } from '../db/consumer-tables.ts';
 import {
   historyName,
   type ItemOf,
@@ -13,19 +14,8 @@ import {
 export type Item = ItemOf<Partition>;
 export type Key = KeyOf<Partition>;
 
-export interface Entry {
-  readonly key: string;
-  readonly seq: number;
-  readonly attempts: number;
-}
-
-export interface Letter {
-  readonly seq: number;
-  readonly connectionId: string;
-  readonly messageId: string | null;
-  readonly attempts: number;
-  readonly lastError: string;
-}
+type Entry = Omit<typeof parkedEntries.$inferSelect, 'consumer'>;
+type Letter = Omit<typeof deadLetters.$inferSelect, 'consumer' | 'at'>;
 
 /** What is to be written of a partition, in one statement. */
 export interface Progress {

@@ -1,10 +1,7 @@
 import type { Queryable } from '../../runtime/database/database.ts';
+import type { outbound } from '../db/outbox-tables.ts';
 
-export interface ErasedSend {
-  readonly id: string;
-  readonly accountId: string;
-  readonly connectionId: string;
-}
+export type ErasedSend = Pick<typeof outbound.$inferSelect, 'id' | 'accountId' | 'connectionId'>;
 
 /** A send to the person is in progress, so its outcome is not known yet. Try again when it has ended. */
 export class SendInProgress extends Error {

@@ -2,18 +2,12 @@ import { and, eq, gt, sql } from 'drizzle-orm';
 import { LISTED_PARKED } from '../../contract/connector/consumers.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
+import type { ParkedRow } from '../consumers/key.ts';
 import { consumers, parked } from '../db/schema.ts';
 import { readConsumerFigures } from './figures.ts';
 
 /** A parked connection. Times in epoch milliseconds. */
-interface ParkedConnection {
-  readonly connectionId: string;
-  readonly seq: number;
-  readonly attempts: number;
-  readonly dueAt: number;
-  readonly lastError: string | null;
-  readonly since: number;
-}
+type ParkedConnection = Omit<ParkedRow, 'key' | 'partition' | 'revision'>;
 
 /** Consumers by name: settings without secrets, figures, and some parked connections. Throws as `query` does. */
 export async function readConsumerStates(

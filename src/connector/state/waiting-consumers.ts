@@ -2,7 +2,7 @@ import { and, eq, gt, sql } from 'drizzle-orm';
 import type { ConsumerState } from '../../contract/connector/consumers.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
-import { historyName, separateName } from '../consumers/key.ts';
+import { historyName, type ParkedRow, separateName } from '../consumers/key.ts';
 import { partitionOf } from '../consumers/partition-of.ts';
 import { passes } from '../consumers/passes.ts';
 import { consumerPlaces, consumers, parked, parkedEntries } from '../db/schema.ts';
@@ -13,11 +13,7 @@ export interface WaitingConsumer {
   readonly name: string;
   readonly state: ConsumerState;
   /** Null: no call failed. Times in epoch ms. */
-  readonly parked: {
-    readonly attempts: number;
-    readonly dueAt: number;
-    readonly lastError: string | null;
-  } | null;
+  readonly parked: Pick<ParkedRow, 'attempts' | 'dueAt' | 'lastError'> | null;
 }
 
 /**
