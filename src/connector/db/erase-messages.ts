@@ -42,9 +42,11 @@ SELECT account_id AS "accountId", connection_id AS "connectionId", array_agg(id 
 
 // Messages that have expired are in the feed only, where not each of their changes names the person.
 const EXPIRED = `
-SELECT DISTINCT h.connection_id AS "connectionId", h.message_id AS id FROM connector.changes h
+SELECT h.account_id AS "accountId", h.connection_id AS "connectionId", array_agg(DISTINCT h.message_id) AS ids
+  FROM connector.changes h
  WHERE h.peer = ANY($1::text[]) AND NOT EXISTS (
-   SELECT FROM connector.messages m WHERE m.id = h.message_id AND m.connection_id = h.connection_id AND NOT m.erased)`;
+   SELECT FROM connector.messages m WHERE m.id = h.message_id AND m.connection_id = h.connection_id AND NOT m.expired)
+ GROUP BY h.account_id, h.connection_id`;
 
 const NAMED = `(SELECT t.connection_id, t.id FROM unnest($1::text[], $2::text[]) t(connection_id, id))`;
 
@@ -80,23 +82,28 @@ export async function eraseMessages(
   // First: they are locked by what merges them later, whose message is then there to be erased.
   await tx.query(UNMERGED_DELIVERIES, [phones, UNMERGED]);
   const erased = await tx.query<ErasedMessages>(MESSAGES, [phones, removedFiles, now]);
-  const found = await tx.query<{ connectionId: string; id: string }>(EXPIRED, [phones]);
-  for (const { connectionId, ids } of erased) found.push(...ids.map((id) => ({ connectionId, id })));
-  const named = [found.map(({ connectionId }) => connectionId), found.map(({ id }) => id)];
+  erased.push(...(await tx.query<ErasedMessages>(EXPIRED, [phones])));
+  const connections = erased.flatMap(({ connectionId, ids }) => ids.map(() => connectionId));
+  const named = [connections, erased.flatMap(({ ids }) => ids)];
   await tx.query(CHANGES, [...named, phones]);
   await tx.query(SENDS, [phones]);
   await tx.query(DELIVERIES, named);
   return erased;
 }
 
+/** Deliveries of the last days are looked through, each hour; all of them may be more than one statement can. */
+const LATE_MS = 2 * 86_400_000;
+
 /**
- * Deletes deliveries of messages that were erased since: a repeated delivery may arrive after the erasure, and its bytes
+ * Deletes deliveries of messages that were erased before: a repeated delivery may arrive after the erasure, and its bytes
  * may name the person.
  */
-export async function deleteErasedDeliveries(db: Queryable): Promise<void> {
+export async function deleteErasedDeliveries(db: Queryable, now: number): Promise<void> {
   await db.query(
     `DELETE FROM connector.inbox i USING connector.messages m
-      WHERE m.erased AND NOT m.expired AND i.message_id = m.id AND i.connection_id = m.connection_id`,
+      WHERE i.received_at >= $1::bigint
+        AND m.erased AND NOT m.expired AND i.message_id = m.id AND i.connection_id = m.connection_id`,
+    [now - LATE_MS],
   );
 }
 

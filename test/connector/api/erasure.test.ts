@@ -184,7 +184,7 @@ describe('erasing a person', () => {
     expect(await found()).toEqual([OLD, MARK]);
     const options = { url: running.databaseUrl, name: 'test', clock: systemClock, logger: silentLogger };
     const database = openDatabase(options);
-    await deleteErasedDeliveries(database);
+    await deleteErasedDeliveries(database, Date.now());
     await database.close();
     expect(await found()).toEqual([]);
   });

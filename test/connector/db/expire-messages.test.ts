@@ -123,7 +123,7 @@ it('does not delete deliveries, as an erasure does', async () => {
     [T0],
   );
   await expire(T0);
-  await deleteErasedDeliveries(database);
+  await deleteErasedDeliveries(database, T0);
   expect(await database.query('SELECT FROM connector.inbox')).toHaveLength(1);
 });
 

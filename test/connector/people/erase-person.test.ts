@@ -131,6 +131,10 @@ it('neither the feed nor the inbox keeps texts of a message that was named and h
     { type: 'message.updated', peer: null, text: null },
   ]);
   expect(await deliveries()).toEqual([]);
+  // What a consumer has of it is not expired.
+  expect(await database.query("SELECT data FROM connector.changes WHERE type = 'person.erased'")).toEqual([
+    { data: { messageIds: ['m1'], outboundIds: [] } },
+  ]);
 });
 
 it('an error of a consumer that had the change in memory is replaced within an hour', async () => {
