@@ -232,9 +232,7 @@ export function createPresence(options: PresenceOptions): Presence {
 
   /** Leases of dead processes, and leases that this process could not release or does not know of. */
   async function takeUpLeft(leases: readonly FoundLease[]): Promise<void> {
-    const left = leases.filter(
-      ({ name, mine }) => takers.has(kindOf(name)) && !(mine && life.holds.has(name)),
-    );
+    const left = leases.filter(({ name, mine }) => (mine ? !life.holds.has(name) : takers.has(kindOf(name))));
     if (left.length === 0) return;
     for (const name of await release(left)) takers.get(kindOf(name))?.(name.slice(name.indexOf(':') + 1));
   }

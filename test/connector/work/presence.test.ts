@@ -384,6 +384,15 @@ describe('a process detects a lease that it still holds', () => {
     await expect.poll(() => a.left).toEqual(['work:1']);
   });
 
+  it('and frees it for others if nobody in it takes up this kind of work', async () => {
+    const [a, b] = [await start(), await start()];
+    a.failing = /^DELETE FROM connector.leases/;
+    await (await a.hold('work:1')).letGo();
+    a.failing = null;
+    await pass(BEAT, a);
+    expect(await b.canHold('work:1')).toBe(true);
+  });
+
   it('and keeps those that it works under', async () => {
     const a = (await start()).takes('work');
     const held = await a.hold('work:1');
