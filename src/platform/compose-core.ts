@@ -1,28 +1,17 @@
 import { outageTimers } from './connections/health/outage-timers.ts';
 import { catchUpTimers, throughSessions } from './network/hold-reports.ts';
-import type { NetworkReports, PhoneNetwork } from './network/network.ts';
+import type { NetworkReports } from './network/network.ts';
 import { createSimulatedNetwork, networkTimers } from './network/simulated-network.ts';
 import type { PlatformOptions } from './platform-options.ts';
-import { createDomainClock, type MovableClock } from './time/domain-clock.ts';
+import { createDomainClock } from './time/domain-clock.ts';
 import type { ServiceState } from './time/service-state.ts';
-import { behindGate, type ChangeState, createCommit } from './time/state-change.ts';
-import { createTimerRunner, type TimerRunner } from './time/timer-runner.ts';
-import { createWriteGate, type WriteGate } from './time/write-gate.ts';
-import { createWebhookConfiguration, type WebhookConfiguration } from './webhooks/configuration.ts';
-import { createDelivery, type Delivery } from './webhooks/delivery.ts';
+import { behindGate, createCommit } from './time/state-change.ts';
+import { createTimerRunner } from './time/timer-runner.ts';
+import { createWriteGate } from './time/write-gate.ts';
+import { createWebhookConfiguration } from './webhooks/configuration.ts';
+import { createDelivery } from './webhooks/delivery.ts';
 import { recordEvents } from './webhooks/ledger.ts';
 import { noTunnels } from './webhooks/tunnel-hosts.ts';
-
-/** Time, events and state changes, on which all other parts of the service depend. */
-export interface Core {
-  readonly clock: MovableClock;
-  readonly gate: WriteGate;
-  readonly changeState: ChangeState;
-  readonly runner: TimerRunner;
-  readonly network: PhoneNetwork;
-  readonly webhooks: WebhookConfiguration;
-  readonly delivery: Delivery;
-}
 
 function composeWebhooks({ database, systemClock, logger, ports = {} }: PlatformOptions) {
   const { hosts = noTunnels, aroundAttempt, lookup, webhookSecrets: secrets, onDelivery: onChange } = ports;
@@ -41,13 +30,16 @@ function composeWebhooks({ database, systemClock, logger, ports = {} }: Platform
   return { webhooks, delivery };
 }
 
-/** Connects the parts. Nothing runs until `runner.rearm` and `delivery.start` are called. */
+/**
+ * Time, events and state changes, on which all other parts of the service depend. Nothing runs until `runner.rearm` and
+ * `delivery.start` are called.
+ */
 export function composeCore(
   options: PlatformOptions,
   state: ServiceState,
   reports: NetworkReports,
   random: () => number,
-): Core {
+) {
   const { database, systemClock, logger, ports = {} } = options;
   const clock = createDomainClock(systemClock, state);
   const gate = createWriteGate();

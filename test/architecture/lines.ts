@@ -13,7 +13,7 @@ const LIMITS: readonly (readonly [
 ])[] = [
   ['src/connector', 29028],
   ['src/runtime', 8538],
-  ['src/platform', 13296],
+  ['src/platform', 13283],
   ['src/sandbox', 4977],
   ['src/contract', 7973],
   ['src/commands, cli', 5753, ['src/commands', 'src/cli']],

@@ -86,7 +86,7 @@ describe('any sequence of outages', () => {
       });
       connections.push({ id: connection.id, written: [] });
     }
-    const before = (await bed.service.platform.ledger.read(0, 1_000_000)).at(-1)?.seq ?? 0;
+    const before = (await bed.service.platform.ledger.read({}, 1_000_000)).at(-1)?.seq ?? 0;
     return { key, before, connections };
   }
 
@@ -120,7 +120,7 @@ describe('any sequence of outages', () => {
   const readSessions = ({ connections }: Cast) =>
     Promise.all(connections.map(({ id }) => simulatedSessions.read(bed.service.database, id)));
 
-  const readTold = ({ before }: Cast) => bed.service.platform.ledger.read(before, 1_000_000);
+  const readTold = ({ before }: Cast) => bed.service.platform.ledger.read({ after: before }, 1_000_000);
 
   /**
    * Breaks and recoveries are told in turns, what was told last is shown, and what works is shown to work.

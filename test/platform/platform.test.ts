@@ -60,7 +60,7 @@ describe('platform', () => {
     await service.database.query('DROP FUNCTION platform.refuse() CASCADE');
     await service.platform.settle();
     expect(receiver.requests).toEqual([]);
-    expect(await service.platform.ledger.read(0, 10)).toEqual([]);
+    expect(await service.platform.ledger.read({}, 10)).toEqual([]);
   });
 
   test('serves version 1 under `/api/v1`, and nothing else', async () => {

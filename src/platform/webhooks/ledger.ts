@@ -97,31 +97,26 @@ export interface LedgerRange {
 /** Reads the ledger, to which a receiver can be compared. */
 export interface Ledger {
   /**
-   * Entries after a `seq`, at most `limit`, in order. Events committed since the last read are numbered first: only
-   * readers need the numbers, so delivery does not assign them.
+   * Entries between two `seq`, both exclusive, at most `limit`. Events committed since the last read are numbered first:
+   * only readers need the numbers, so delivery does not assign them.
    */
-  read(after: number, limit: number): Promise<LedgerEntry[]>;
-  /** The same between two `seq`, both exclusive, from either end. */
-  readBetween(range: LedgerRange, limit: number): Promise<LedgerEntry[]>;
+  read(range: LedgerRange, limit: number): Promise<LedgerEntry[]>;
   /** The last `seq`, after numbering the events committed since the last read; 0 if there is none. */
   lastSeq(): Promise<number>;
 }
 
 export function createLedger({ database }: { readonly database: Queryable }): Ledger {
-  const readBetween: Ledger['readBetween'] = async ({ after, before, newestFirst = false }, limit) => {
-    await numberLedger(database);
-    const rows = await orm(database)
-      .select({ ...COLUMNS, seq: sql<number>`${seq}`, body })
-      .from(ledger)
-      .where(and(gt(seq, after ?? 0), before === undefined ? undefined : lt(seq, before)))
-      .orderBy(newestFirst ? desc(seq) : seq)
-      .limit(limit);
-    return rows.map(({ body: text, ...entry }) => ({ ...entry, payload: JSON.parse(text) }));
-  };
-
   return {
-    readBetween,
-    read: (after, limit) => readBetween({ after }, limit),
+    async read({ after = 0, before, newestFirst = false }, limit) {
+      await numberLedger(database);
+      const rows = await orm(database)
+        .select({ ...COLUMNS, seq: sql<number>`${seq}`, body })
+        .from(ledger)
+        .where(and(gt(seq, after), before === undefined ? undefined : lt(seq, before)))
+        .orderBy(newestFirst ? desc(seq) : seq)
+        .limit(limit);
+      return rows.map(({ body: text, ...entry }) => ({ ...entry, payload: JSON.parse(text) }));
+    },
     async lastSeq() {
       await numberLedger(database);
       const [row] = await orm(database).select({ lastSeq: ledgerPosition.lastSeq }).from(ledgerPosition);

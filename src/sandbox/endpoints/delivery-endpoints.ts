@@ -190,7 +190,7 @@ export function deliveryEndpoints(
 
     async readLedger({ query: { after, before, order, limit } }) {
       const range = givenFields({ after, before, newestFirst: order === 'newest' });
-      const entries = await ledger.readBetween(range, limit + 1);
+      const entries = await ledger.read(range, limit + 1);
       const last = entries[limit - 1];
       return {
         entries: entries.slice(0, limit).map(presentEntry),

@@ -82,7 +82,7 @@ export class LedgerTail {
       while (this.#more && this.#ready) {
         this.#more = false;
         const generation = this.#generation;
-        const entries = await ledger.read(this.#after, BATCH);
+        const entries = await ledger.read({ after: this.#after }, BATCH);
         if (generation !== this.#generation) {
           this.#more = true;
           continue;

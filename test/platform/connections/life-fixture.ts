@@ -49,7 +49,7 @@ export function useLife() {
     return connectionListAnswer.parse(body).connections;
   }
   async function toldOf(id: string) {
-    const entries = await service.platform.ledger.read(0, 1_000_000);
+    const entries = await service.platform.ledger.read({}, 1_000_000);
     return entries.filter((entry) => entry.connectionId === id && entry.event.startsWith('connection.'));
   }
   async function warmupOf(id: string): Promise<number | null | undefined> {

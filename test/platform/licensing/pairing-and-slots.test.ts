@@ -107,7 +107,7 @@ describe('slots and pairing', () => {
     expect((await service.call('GET', '/messages', { key })).body).toMatchObject({
       messages: [{ text: 'unheard' }],
     });
-    const told = await service.platform.ledger.read(0, 1_000_000);
+    const told = await service.platform.ledger.read({}, 1_000_000);
     expect(told.filter(({ connectionId }) => connectionId === id)).toEqual([]);
   });
 });

@@ -63,7 +63,7 @@ describe('a send whose commit fails', () => {
     const answer = await service.call('POST', '/messages', { key, body });
     const repeat = await service.call('POST', '/messages', { key, body });
     await service.platform.time.advance({ ms: 60_000 });
-    const ledger = await service.platform.ledger.read(0, 100);
+    const ledger = await service.platform.ledger.read({}, 100);
     return {
       status: answer.status,
       answer: sendMessageAnswer.parse(answer.body),
@@ -135,7 +135,7 @@ describe('a send whose commit fails', () => {
     await expect(write()).rejects.toThrow('the connection ended');
     plan.push('refuse');
     await expect(write()).rejects.toThrow('the connection ended');
-    const ledger = await service.platform.ledger.read(0, 100);
+    const ledger = await service.platform.ledger.read({}, 100);
     const meant = ledger.filter((entry) => entry.connectionId === connectionId);
     expect(meant).toHaveLength(1);
     // Not settled, which would also deliver what nobody has started.

@@ -26,7 +26,7 @@ describe('a phone that receives a message', () => {
     const { messageId } = sendMessageAnswer.parse(answer.body);
     await service.platform.time.advance({ ms: minutes * 60_000 });
     const page = await service.call('GET', '/messages', { key });
-    const entries = await service.platform.ledger.read(0, 100_000);
+    const entries = await service.platform.ledger.read({}, 100_000);
     const told = entries
       .filter((entry) => entry.connectionId === connectionId)
       .map((entry) => {
@@ -116,7 +116,7 @@ describe('a phone that receives a message', () => {
       ],
     });
     const [{ id: reply } = { id: '' }] = listMessagesAnswer.parse(page).messages;
-    const entries = await service.platform.ledger.read(0, 100_000);
+    const entries = await service.platform.ledger.read({}, 100_000);
     const mine = entries.filter((entry) => entry.connectionId === connectionId);
     expect(mine.map((entry) => [entry.event, entry.messageId])).toEqual([
       ['message.status', messageId],
@@ -135,7 +135,7 @@ describe('a phone that receives a message', () => {
     expect(await move('read')).toEqual({ changed: false, status: 'read' });
     expect(await move('failed')).toEqual({ changed: false, status: 'read' });
     expect(await move('delivered')).toEqual({ changed: true, status: 'read' });
-    const entries = await service.platform.ledger.read(0, 100_000);
+    const entries = await service.platform.ledger.read({}, 100_000);
     const statuses = entries
       .filter((entry) => entry.connectionId === connectionId)
       .map((entry) => entry.status);
@@ -165,7 +165,7 @@ describe('a phone that receives a message', () => {
     await service.platform.messages.receive(connectionId, { from: to, text: 'are you there?' });
     await service.platform.time.advance({ ms: 1_000 });
     await service.platform.licenses.set(connectionId, { status: 'active' });
-    const entries = await service.platform.ledger.read(0, 100_000);
+    const entries = await service.platform.ledger.read({}, 100_000);
     const told = entries.filter((entry) => entry.connectionId === connectionId);
     expect(told.map((entry) => entry.status)).toEqual(['sent']);
     const page = await service.call('GET', '/messages', { key });

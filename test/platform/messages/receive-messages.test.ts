@@ -10,7 +10,7 @@ describe('a message from a person', () => {
   const service = ofFile(startTestPlatform);
 
   async function ledgerOf(connectionId: string) {
-    const entries = await service.platform.ledger.read(0, 1_000_000);
+    const entries = await service.platform.ledger.read({}, 1_000_000);
     return entries.filter((entry) => entry.connectionId === connectionId);
   }
 

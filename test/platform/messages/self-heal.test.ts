@@ -35,7 +35,7 @@ describe('a send through a broken session', () => {
   const advance = (ms: number) => service.platform.time.advance({ ms });
   const received = () => service.platform.contacts.received(to);
   const events = async () =>
-    (await service.platform.ledger.read(0, 100))
+    (await service.platform.ledger.read({}, 100))
       .filter(({ connectionId }) => connectionId === seeded.connectionId)
       .map(({ event, status }) => status ?? event);
 

@@ -22,7 +22,7 @@ describe('while a session is broken', () => {
   }
 
   async function toldOf(connectionId: string) {
-    const entries = await service.platform.ledger.read(0, 1_000_000);
+    const entries = await service.platform.ledger.read({}, 1_000_000);
     return entries.filter((entry) => entry.connectionId === connectionId);
   }
 

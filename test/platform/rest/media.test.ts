@@ -43,7 +43,7 @@ describe('media', () => {
     );
   const filesOfMessages = () => service.database.query('SELECT id FROM platform.media');
   const told = async (connectionId: string) =>
-    (await service.platform.ledger.read(0, 100_000)).filter((entry) => entry.connectionId === connectionId);
+    (await service.platform.ledger.read({}, 100_000)).filter((entry) => entry.connectionId === connectionId);
 
   /** Runs `work`, during which the bytes that no message needs cannot be deleted. */
   async function withoutDiscard<T>(work: () => Promise<T>): Promise<T> {

@@ -20,7 +20,7 @@ describe('POST /messages', () => {
   }
 
   async function ledgerOf(connectionId: string) {
-    const entries = await service.platform.ledger.read(0, 1_000_000);
+    const entries = await service.platform.ledger.read({}, 1_000_000);
     return entries.filter((entry) => entry.connectionId === connectionId);
   }
 

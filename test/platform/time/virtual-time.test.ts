@@ -51,7 +51,7 @@ describe('virtual time', () => {
     return working;
   }
 
-  const ledger = async () => (await service.platform.ledger.read(0, 100_000)).slice(0);
+  const ledger = async () => (await service.platform.ledger.read({}, 100_000)).slice(0);
 
   test('an advance fires due timers in order, each at its own time', async () => {
     const start = service.platform.time.now();

@@ -27,7 +27,7 @@ describe('the ledger', () => {
   it('contains every event with its payload, delivered or not', async () => {
     const event = receivedEvent('cmessage1', 'NUL \u0000, a lone surrogate \ud800 and ünïcödé');
     await recordEvents(fixture.database, [event], 0);
-    expect(await ledger.read(0, 10)).toEqual([
+    expect(await ledger.read({}, 10)).toEqual([
       {
         seq: 1,
         at: event.at,
@@ -45,15 +45,15 @@ describe('the ledger', () => {
 
   it('returns the events after a seq, in pages', async () => {
     await recordEvents(fixture.database, receivedEvents(7), 0);
-    const first = await ledger.read(0, 3);
+    const first = await ledger.read({}, 3);
     expect(first.map(({ seq, messageId }) => [seq, messageId])).toEqual([
       [1, 'cmessage0'],
       [2, 'cmessage1'],
       [3, 'cmessage2'],
     ]);
-    expect((await ledger.read(3, 3)).map(({ seq }) => seq)).toEqual([4, 5, 6]);
-    expect((await ledger.read(6, 3)).map(({ seq }) => seq)).toEqual([7]);
-    expect(await ledger.read(7, 3)).toEqual([]);
+    expect((await ledger.read({ after: 3 }, 3)).map(({ seq }) => seq)).toEqual([4, 5, 6]);
+    expect((await ledger.read({ after: 6 }, 3)).map(({ seq }) => seq)).toEqual([7]);
+    expect(await ledger.read({ after: 7 }, 3)).toEqual([]);
   });
 
   it('contains nothing of a state change that was rolled back, and has no gap for it', async () => {
@@ -65,7 +65,7 @@ describe('the ledger', () => {
       }),
     ).rejects.toThrow('rolled back');
     await recordEvents(fixture.database, [receivedEvent('cmessage3')], 0);
-    const entries = await ledger.read(0, 10);
+    const entries = await ledger.read({}, 10);
     expect(entries.map(({ seq, messageId }) => [seq, messageId])).toEqual([
       [1, 'cmessage1'],
       [2, 'cmessage3'],
@@ -82,10 +82,10 @@ describe('the ledger', () => {
     });
     await begun.promise;
     await recordEvents(fixture.database, [receivedEvent('cearly')], 0);
-    const before = await ledger.read(0, 10);
+    const before = await ledger.read({}, 10);
     late.resolve();
     await slow;
-    const after = await ledger.read(before.at(-1)?.seq ?? 0, 10);
+    const after = await ledger.read({ after: before.at(-1)?.seq ?? 0 }, 10);
     expect([...before, ...after].map(({ seq, messageId }) => [seq, messageId])).toEqual([
       [1, 'cearly'],
       [2, 'clate'],
@@ -110,7 +110,7 @@ describe('the ledger', () => {
       const seen: string[] = [];
       let last = 0;
       while (seen.length < 400) {
-        for (const entry of await ledger.read(last, 50)) {
+        for (const entry of await ledger.read({ after: last }, 50)) {
           expect(entry.seq).toBe(last + 1);
           last = entry.seq;
           seen.push(entry.messageId ?? '');
@@ -121,7 +121,7 @@ describe('the ledger', () => {
     const [one, two] = await Promise.all([readAll(), readAll(), ...writers]);
     expect(two).toEqual(one);
     expect(new Set(one).size).toBe(400);
-    expect(await ledger.read(400, 10)).toEqual([]);
+    expect(await ledger.read({ after: 400 }, 10)).toEqual([]);
   });
 
   it('numbers a backlog in time with a plan that was made while the ledger was small', async () => {
@@ -141,7 +141,7 @@ describe('the ledger', () => {
       await record(tx, 20_000);
       await number(tx);
     }, SLOW);
-    expect((await ledger.read(20_009, 100)).map(({ seq }) => seq)).toEqual([20_010, 20_011]);
+    expect((await ledger.read({ after: 20_009 }, 100)).map(({ seq }) => seq)).toEqual([20_010, 20_011]);
   });
 
   it('records nothing when there is nothing to record', async () => {

@@ -128,7 +128,7 @@ describe('a copy of a delivery', () => {
     const id = await emitOne();
     await controlled.control.copy(id, { body: '{}' });
     await hook.fixture.delivery.settle();
-    const entries = await createLedger(hook.fixture).read(0, 10);
+    const entries = await createLedger(hook.fixture).read({}, 10);
     expect(entries).toMatchObject([{ seq: 1, messageId: 'cmessage1' }]);
     expect(entries[0]?.payload).toMatchObject({ event: 'message.received' });
   });

@@ -28,7 +28,7 @@ function tailOf(length: number) {
     onEntry: ({ seq }) => told.push(seq),
     ledger: {
       lastSeq: async () => state.length,
-      async read(after, limit) {
+      async read({ after = 0 }, limit) {
         state.reads += 1;
         const found = Array.from({ length: state.length - after }, (_, index) => entry(after + index + 1));
         await state.gate;

@@ -131,7 +131,7 @@ describe('faults of the API', () => {
     expect((await service.call('GET', '/messages', { key: seeded.key })).body).toMatchObject({
       messages: [],
     });
-    const ledger = await service.platform.ledger.read(0, 1_000);
+    const ledger = await service.platform.ledger.read({}, 1_000);
     expect(ledger.filter(({ workspaceId }) => workspaceId === seeded.workspaceId)).toEqual([]);
   });
 

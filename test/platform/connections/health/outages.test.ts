@@ -27,7 +27,7 @@ describe('outages', () => {
   const recovers = (id: string) => service.platform.outages.recover(id);
 
   async function toldOf(connectionId: string) {
-    const entries = await service.platform.ledger.read(0, 1_000_000);
+    const entries = await service.platform.ledger.read({}, 1_000_000);
     return entries.filter((entry) => entry.connectionId === connectionId);
   }
   const kindsOf = async (id: string) => (await toldOf(id)).map((entry) => entry.event.split('.')[1]);
