@@ -27,16 +27,11 @@ export async function findLoop(env: Environment, dataDir: string, clock: Clock):
   const url =
     env['PLATFORM_DATABASE_URL'] || env['DATABASE_URL'] || (found.kind === 'running' ? found.url : undefined);
   if (url === undefined) return null;
-  const database = open(url, clock);
-  try {
+  return await ask(url, clock, async (database) => {
     const sandboxUrl = await readSandboxUrl(database);
     if (sandboxUrl === null) return null;
     return { sandboxUrl, environment: await readLoopEnvironment(sandboxUrl, secretsFile) };
-  } catch {
-    return null;
-  } finally {
-    await database.close();
-  }
+  });
 }
 
 /** The database to check, and what names it. */
@@ -54,7 +49,7 @@ export async function findStore(
   if (url !== undefined)
     return { database: open(url, clock), whichDatabase: `DATABASE_URL names ${nameOf(url)}.` };
   let reason = '';
-  let other: Store | undefined;
+  let other: (() => Store) | undefined;
   for (const folder of folders) {
     const found = await findEmbeddedPostgres(folder);
     if (found.kind !== 'running') {
@@ -64,19 +59,22 @@ export async function findStore(
           : `DATABASE_URL is not set, and there is no data in ${folder}. Run the doctor where the connector runs, with its .env.`;
       continue;
     }
-    const store = {
+    const store = (): Store => ({
       database: open(found.url, clock),
       whichDatabase: `DATABASE_URL is not set, so this is the embedded Postgres of ${folder}.`,
-    };
-    if (folders.length === 1) return store;
-    if (await hasOwnConnector(store.database).catch(() => false)) {
-      await other?.database?.close();
-      return store;
-    }
-    if (other === undefined) other = store;
-    else await store.database.close();
+    });
+    if (folders.length === 1 || (await ask(found.url, clock, hasOwnConnector))) return store();
+    other ??= store;
   }
-  return other ?? { database: null, whyNoDatabase: reason };
+  return other?.() ?? { database: null, whyNoDatabase: reason };
+}
+
+/** What a database says; null if it cannot be asked. */
+async function ask<T>(url: string, clock: Clock, question: (of: Database) => Promise<T>): Promise<T | null> {
+  const database = open(url, clock);
+  return await question(database)
+    .catch(() => null)
+    .finally(() => database.close());
 }
 
 function nameOf(url: string): string {

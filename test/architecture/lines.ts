@@ -16,7 +16,7 @@ const LIMITS: readonly (readonly [
   ['src/platform', 13283],
   ['src/sandbox', 4977],
   ['src/contract', 7973],
-  ['src/commands, cli', 5753, ['src/commands', 'src/cli']],
+  ['src/commands, cli', 5751, ['src/commands', 'src/cli']],
   ['src/scenario, testing, client', 2165, ['src/scenario', 'src/testing', 'src/client']],
   ['packages/console, src/console-host', 15863, ['packages/console/src', 'src/console-host']],
   ['packages/certify, conformance', 10488, ['packages/certify/src', 'packages/conformance/src']],
