@@ -259,6 +259,7 @@ describe('the webhook', () => {
     expect(await system.ask('webhook')).toMatch(/^warning: A replacement of the signing secret has started/);
     await system.database.query('update connector.subscriptions set rotation_pending_at = null');
     await system.start();
+    system.clock.shift(59 * MINUTE_MS);
     expect(await system.ask('webhook-address', { webhookPublicUrl: wrongName })).toMatch(
       /^warning: A trusted TLS connection to other\.example\.com:\d+ cannot be established[\s\S]*Deliveries arrive nevertheless/,
     );
@@ -383,6 +384,15 @@ describe('an account', () => {
     expect(await system.ask('polls')).toMatch(/^ok/);
   });
 
+  it('is reported if the service refused its credential, until it has a new one', async () => {
+    await system.database.query(
+      'update connector.poll_states set refused_credential_version = (select credential_version from connector.accounts)',
+    );
+    expect(await system.ask('polls')).toMatch(/^problem: The service refused this credential/);
+    await system.database.query('update connector.accounts set credential_version = credential_version + 1');
+    expect(await system.ask('polls')).toMatch(/^ok/);
+  });
+
   it('is reported if it was never polled, but not while its first poll lasts', async () => {
     await system.database.query('update connector.poll_states set last_good_at = null');
     expect(await system.ask('polls')).toMatch(/^ok/);
@@ -458,6 +468,10 @@ describe('an account', () => {
     expect(told(reports, 'missed-events')).toMatch(
       /The sender of \d+ incoming messages? of the last 24 h is unknown/,
     );
+    await system.database.query('update connector.messages set created_at = created_at - $1::bigint', [
+      DAY_MS,
+    ]);
+    expect(await system.ask('missed-events')).not.toContain('The sender of');
   });
 });
 
