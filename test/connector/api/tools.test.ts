@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTools, type ToolOptions } from '../../../src/connector/api/tools.ts';
 import { defineHandlers } from '../../../src/connector/consumers/sinks/handler.ts';
 import { logTo } from '../../support/log-to.ts';
 import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
@@ -74,6 +75,15 @@ function deliver(connectionId: string, id: string, from: string, text: string, s
 }
 
 describe('the tools', () => {
+  it('call a connector well that has only warnings', async () => {
+    const well = async (verdict: string): Promise<unknown> => {
+      const getFindings = async () => ({ at: '', findings: [{ check: 'polls', verdict, evidence: [] }] });
+      const tools = createTools({ operations: { getFindings } } as unknown as ToolOptions);
+      return Reflect.get(Object(await tools.find(({ name }) => name === 'health')?.run({})), 'well');
+    };
+    expect([await well('warning'), await well('problem')]).toEqual([true, false]);
+  });
+
   it('that a token may use are listed, and no others', async () => {
     const namesOf = async (client: Client) => (await client.listTools()).tools.map(({ name }) => name);
     const reading = [

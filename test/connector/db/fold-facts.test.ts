@@ -68,6 +68,10 @@ describe('folding the facts of a batch about messages', () => {
       createdAt: 9,
       polled: true,
     });
+    expect(fold(received('c', 'm', at(5)), polled('c', 'm', { ...at(3), certain: false }))).toMatchObject({
+      createdAt: 5,
+      polled: false,
+    });
   });
 });
 

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { BatchResult } from '../../../src/connector/db/commit-batch.ts';
+import { CHANGE } from '../../../src/connector/db/facts.ts';
 import type { ReceiverLimits } from '../../../src/connector/inbox/receiver.ts';
 import { createReceiverMetrics } from '../../../src/connector/inbox/receiver-metrics.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
@@ -515,6 +517,13 @@ describe('a sender that disconnects', () => {
 });
 
 describe('the metrics of the receiver', () => {
+  it('count each conflict of a batch', async () => {
+    const metrics = createMetrics();
+    const result = { outcomes: {}, masks: [[CHANGE.conflict, 2]] } as unknown as BatchResult;
+    createReceiverMetrics(metrics, () => 0).committed(result, []);
+    expect((await metrics.render()).text).toContain('connector_webhook_status_conflicts_total 2');
+  });
+
   it('count outcomes, refusals by reason, batches, and the age of signatures', async () => {
     const ofStatus = (status: string): string =>
       JSON.stringify({ event: 'message.status', connection_id: 'c1', message: { id: 'm1', status } });

@@ -30,8 +30,8 @@ export function sentAs(messageId: string): ReadSend {
 }
 
 /** The service refuses with this code. */
-export function refuse(code: string, status = 502): never {
-  throw new ServiceRefusal({ status, code, retryAfterMs: null });
+export function refuse(code: string, status = 502, retryAfterMs: number | null = null): never {
+  throw new ServiceRefusal({ status, code, retryAfterMs });
 }
 
 /** The answer of the service is lost. */

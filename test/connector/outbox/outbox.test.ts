@@ -509,13 +509,14 @@ describe('a service that becomes available again', () => {
         { code: 'rate_limited', status: 429 },
         { code: 'send_failed', status: 502 },
         { code: 'in_progress', status: 409 },
+        { code: 'http_503', status: 503, retryAfterMs: MINUTE },
       ].map(async (refusal) => ({ ...refusal, connectionId: await bench.addConnection() })),
     );
     const ids = await Promise.all(waits.map(({ connectionId }) => bench.queueText(connectionId, 'later')));
     const outbox = await bench.running();
     bench.answer = ({ connectionId }) => {
       const wait = waits.find((each) => each.connectionId === connectionId);
-      return refuse(String(wait?.code), Number(wait?.status));
+      return refuse(String(wait?.code), wait?.status, wait?.retryAfterMs);
     };
     await outbox.settle();
     const before = await Promise.all(ids.map((id) => bench.read(id)));
