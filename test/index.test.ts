@@ -1,5 +1,11 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { startConnector } from '../src/index.ts';
+import { findEmbeddedPostgres } from '../src/runtime/database/embedded/find-running.ts';
+import { generateSealingKey } from '../src/runtime/sealing/sealing-key.ts';
+import { makeDataFolder } from './support/data-folder.ts';
+import { listen } from './support/listen.ts';
 import { loadedBy } from './support/loaded-modules.ts';
+import { silentLogger } from './support/platform.ts';
 import { ROOT } from './support/root.ts';
 
 it('importing the package index loads the connector but not the service', async () => {
@@ -9,4 +15,19 @@ it('importing the package index loads the connector but not the service', async 
     loaded.filter((url) => /\/node_modules\/(?:@modelcontextprotocol|bullmq|ioredis|pngjs|qr)\//.test(url)),
   ).toEqual([]);
   expect(loaded.some((url) => url.endsWith('/src/connector/connector.ts'))).toBe(true);
+});
+
+it('a start that fails stops the embedded Postgres that it has started', async () => {
+  const folder = await makeDataFolder();
+  onTestFinished(() => folder.remove());
+  const other = await listen((_request, response) => response.end());
+  onTestFinished(() => other.drain());
+  const env = {
+    CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
+    CONNECTOR_SEALING_KEYS: generateSealingKey(),
+    CONNECTOR_PORT: String(other.port),
+    WEBHOOK_SECRET: 'secret-of-a-test-0123456789',
+  };
+  await expect(startConnector({ env, dataDir: folder.path, logger: silentLogger })).rejects.toThrow('in use');
+  expect((await findEmbeddedPostgres(folder.path)).kind).toBe('stopped');
 });
