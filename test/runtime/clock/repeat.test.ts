@@ -33,6 +33,8 @@ describe('repeated work', () => {
   it('runs an interval after its start, and again an interval after each run has ended', async () => {
     const runs = new Runs();
     runs.repeat.start();
+    await runs.clock.advance(50);
+    runs.repeat.start();
     await runs.clock.advance(99);
     expect(runs.begun).toHaveLength(0);
     await runs.clock.advance(1);
