@@ -13,6 +13,10 @@ describe('the record of a call', () => {
       ports: {
         onCall: (call) => records.push(edge.explain(call)),
         ...edge,
+        aroundCall(call, serve) {
+          leave = () => call.response.destroy();
+          return edge.aroundCall(call, serve);
+        },
         lookup: async () => {
           await onLookup();
           return [{ address: '93.184.216.34', family: 4 }];
@@ -25,6 +29,8 @@ describe('the record of a call', () => {
   let logged: string[] = [];
   let faults: readonly Fault[] = [];
   const edge = createCallEdge({ api: { decide: () => faults }, oauth: { decide: () => [] } });
+  /** Ends the connection of the latest call, as a client does. */
+  let leave = (): unknown => undefined;
   /** Called when the service resolves the name of a webhook, which it does behind the gate. */
   let onLookup = async (): Promise<void> => undefined;
   beforeAll(async () => {
@@ -253,6 +259,15 @@ describe('the record of a call', () => {
       faults: ['cut'],
     });
     expect(traced()).toEqual(['credential', '!fault: the rule "cut" reset the connection; nothing was done']);
+  });
+
+  it('of a call whose client left before the answer has no status', async () => {
+    const { key } = await seedWorkspace(service, { phoneNumber: '4915133333335' });
+    onLookup = async () => void leave();
+    const webhook = { url: 'https://hooks.example.com/' };
+    await expect(service.call('PUT', '/webhook', { key, body: webhook })).rejects.toThrow('fetch failed');
+    await expect.poll(() => records).toHaveLength(1);
+    expect(only()).toMatchObject({ status: null });
   });
 
   it('of a lost answer has the result of the call, and no status', async () => {
