@@ -217,6 +217,7 @@ describe('calls', () => {
     await hook.service.call('GET', '/connections');
     expect(await paths('status:4*')).toEqual(['GET /connections', 'GET /nothing']);
     expect(await paths('status:404')).toEqual(['GET /nothing']);
+    expect(await paths('status:none')).toEqual([]);
     expect(await paths('!status:2*  !code:not_found')).toEqual(['GET /connections']);
     expect(await paths('path:/acc* method:GET')).toEqual(['GET /account']);
     expect(await paths('!credential:*')).toEqual(['GET /connections', 'GET /nothing']);

@@ -27,6 +27,9 @@ describe('the flight recorder', () => {
       [3, 'three'],
     ]);
     expect(recorder.read().complete).toBe(false);
+    const continued = createFlightRecorder(() => NOON);
+    continued.load(recorder.save());
+    expect(continued.read()).toEqual(recorder.read());
   });
 
   it('keeps a limited amount of text', () => {

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { showOffset, summarize } from '../../src/scenario/describe-cause.ts';
+import { compareConnector } from '../../src/scenario/observe.ts';
 import { writeDifferences, writeReplayJunit } from '../../src/scenario/report-replay.ts';
 import { readScenario, type Scenario, writeScenario } from '../../src/scenario/scenario.ts';
 import { shrink } from '../../src/scenario/shrink.ts';
+import type { ConnectorState, World } from '../../src/scenario/world.ts';
 
 const HEAD =
   '{"scenario":1,"startedAt":"2026-11-23T04:00:00.000Z","endedAt":"2026-11-23T05:00:00.000Z","frozen":false,"sendScale":0,"connector":true,"complete":true,"names":{"$connection1":{"phoneNumber":"447700900101","nth":1}}}';
@@ -19,6 +21,27 @@ const LATE = {
   actual: '["message.received: dropped"]',
   cause: 1,
 };
+
+it.each([
+  ['sent, delivered, read', []],
+  ['read, delivered', ['reported statuses']],
+  ['sent, delivered, delivered', ['reported statuses']],
+])('a connector that reports the statuses %s differs in %j', (statuses, fields) => {
+  const message = { id: 'm1', connectionId: 'c1', direction: 'outgoing', text: 'Hello', status: 'read' };
+  const world = {
+    workspaceId: 'w1',
+    connections: [{ id: 'c1', phoneNumber: '447700900101', licenseStatus: 'active' }],
+    messages: [{ ...message, workspaceId: 'w1', peer: '447700900201' }],
+    deliveries: [],
+  } as unknown as World;
+  const changes = statuses.split(', ').map((status, index) => ({
+    type: index === 0 ? 'message.created' : 'message.status',
+    messageId: 'm1',
+    data: { status },
+  }));
+  const state = { messages: [message], changes } as unknown as ConnectorState;
+  expect(compareConnector(world, state, () => null).map(({ field }) => field)).toEqual(fields);
+});
 
 describe('a scenario file', () => {
   it('is unchanged after it is read and written', () => {

@@ -105,6 +105,14 @@ describe('a webhook rule', () => {
     expect(faults.webhook.decide(event(2), 2)).toEqual([]);
     faults.put({ rules: [] });
     expect(faults.webhook.decide(event(1), 3)).toHaveLength(1);
+    // Only the latest 100 rules that were removed are kept.
+    for (const id of numbers(101)) {
+      faults.put({ rules: [{ ...drop, per: 'event' }] });
+      faults.webhook.decide(event(id + 10), 1);
+    }
+    faults.clear();
+    const lost = [1, 11, 12, 111].map((id) => faults.webhook.decide(event(id), 2).length);
+    expect(lost).toEqual([0, 0, 1, 1]);
   });
 
   it('forgets earlier lost events in a reset, because their ids are used again', () => {
