@@ -190,11 +190,16 @@ describe('an API key', () => {
     expect(page.writes).toMatchObject([{ body: { address: '203.0.113.7' } }]);
   });
 
-  it('is created, and shown once with its value', async () => {
+  it.each([
+    ['for everybody', '', {}],
+    ['for some addresses', '203.0.113.7', { ipAllowlist: ['203.0.113.7'] }],
+  ])('is created %s, and shown once with its value', async (_for, addresses, limits) => {
     const page = await openPage('/access', {
       answers: { ...keys(KEY), 'POST /sandbox/v1/workspaces/w1/api-keys': { id: 'k1', key: 'msk_new' } },
     });
     await page.user.click(await screen.findByRole('link', { name: 'Create key' }));
+    const field = await screen.findByRole('textbox', { name: 'Addresses' });
+    if (addresses !== '') await page.user.type(field, addresses);
     await page.user.click(await button('Create key'));
     const secrets = within(await screen.findByRole('region', { name: 'Secrets' }));
     expect(secrets.getByText('msk_new')).toBeDefined();
@@ -202,7 +207,7 @@ describe('an API key', () => {
     await page.user.click(secrets.getByRole('button', { name: 'Copy' }));
     await secrets.findByText('API key copied');
     expect(await navigator.clipboard.readText()).toBe('msk_new');
-    expect(page.writes.map(({ body }) => body)).toEqual([{ scopes: ALL }]);
+    expect(page.writes.map(({ body }) => body)).toEqual([{ scopes: ALL, ...limits }]);
     await page.user.click(screen.getByRole('link', { name: 'Open the key' }));
     await screen.findByRole('heading', { name: 'k1' });
     expect(page.text()).not.toContain('msk_new');

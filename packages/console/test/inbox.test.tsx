@@ -32,6 +32,12 @@ const world = (messages: readonly ConnectorMessage[], sends: readonly Outbound[]
     ),
   'GET /connector/v1/connections': pageOf('connections', [KNOWN_DESK]),
 });
+/** A new message, as the page hears of it. */
+const created = (id: string, seconds: number, changed: Partial<ConnectorMessage> = {}) => {
+  const { customerRef: _, ...data } = said(id, seconds, changed);
+  const head = { seq: 3, at: at(seconds), accountId: 'default', connectionId: 'c1', messageId: id };
+  return { type: 'change', change: { ...head, type: 'message.created', data } } as const;
+};
 const CHAT = '/inbox/c1~447700900201';
 const log = () => screen.findByRole('log');
 const bubbles = async () =>
@@ -52,19 +58,7 @@ describe('the inbox', () => {
     await screen.findByRole('link', { name: /Front desk.*Text 1/ });
     expect(document.querySelector('.row-day')).toBeNull();
     expect(await texts()).toEqual(['Text 2', 'Text 1']);
-    const { customerRef: _, ...data } = said('3', 30);
-    page.hear({
-      type: 'change',
-      change: {
-        seq: 3,
-        at: at(30),
-        accountId: 'default',
-        connectionId: 'c1',
-        type: 'message.created',
-        messageId: '3',
-        data,
-      },
-    });
+    page.hear(created('3', 30));
     await screen.findByRole('link', { name: /447700900201.*Text 3/ });
     expect(await texts()).toEqual(['Text 3', 'Text 2']);
   });
@@ -78,6 +72,10 @@ describe('the inbox', () => {
     await page.user.click(await screen.findByRole('link', { name: 'Front desk' }));
     await screen.findByRole('textbox', { name: 'Answer to +447700900205' });
     await screen.findByText('Write the first one below.');
+    page.hear(created('8', 30));
+    page.hear(created('9', 31, { peer: '447700900205' }));
+    await within(await log()).findByText('Text 9');
+    expect(page.text()).not.toContain('Text 8');
     await page.user.click(screen.getByRole('button', { name: 'Show all' }));
     await waitFor(() => expect(location.search).toBe(''));
   });

@@ -61,7 +61,17 @@ describe('the overview', () => {
     expect(localStorage.getItem('console-first-steps')).not.toBeNull();
     await page.user.click(screen.getByRole('button', { name: 'Help' }));
     await page.user.click(await screen.findByRole('button', { name: 'First steps' }));
-    await region('First steps');
+    for (const [href, done] of [
+      ['/deliveries/d1', '3 of 6 done'],
+      ['/journey/m1', '4 of 6 done'],
+    ] as const) {
+      const again = await region('First steps');
+      const link = again.getAllByRole('link').find((each) => each.getAttribute('href') === href);
+      await page.user.click(link as HTMLElement);
+      await waitFor(() => expect(location.pathname).toBe(href));
+      await page.user.click(screen.getByRole('link', { name: /^Overview/ }));
+      await screen.findByText(done);
+    }
   });
 
   it('shows how webhooks fare without the self-check, and leads to each part', async () => {

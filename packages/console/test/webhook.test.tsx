@@ -60,6 +60,8 @@ describe('the webhook', () => {
     await page.user.type(await address(), `${OWN}{Enter}`);
     await screen.findByText('whsec_2');
     expect(page.writes).toMatchObject([{ headers: { 'x-workspace-id': 'w2' }, body: { url: OWN } }]);
+    await page.user.selectOptions(chosen, 'w1');
+    expect(screen.queryByText('whsec_2')).toBeNull();
   });
 
   it('is set by keyboard, with a tunnel to the program, and shows the new secret once', async () => {
