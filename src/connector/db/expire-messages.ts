@@ -50,8 +50,11 @@ WITH part AS MATERIALIZED (
   INSERT INTO connector.expired_messages (id, connection_id) SELECT id, connection_id FROM part ON CONFLICT DO NOTHING
 )
 SELECT id, connection_id AS "connectionId" FROM part ORDER BY id DESC, connection_id DESC LIMIT 1`;
-const HAS_FILES = `SELECT EXISTS (
-  SELECT FROM connector.messages m WHERE m.filed_at = $1::bigint AND m.${COPY_WAITS}) AS found`;
+const FILES = `
+SELECT min(coalesce((m.media_copy ->> 'since')::bigint, 0)) AS since FROM connector.messages m
+ WHERE m.filed_at = $1::bigint AND m.${COPY_WAITS}`;
+/** By then the files of a period are removed, unless the store is away. */
+const FILES_WITHIN_MS = 6 * 60 * 60_000;
 
 /** Which messages expire. */
 export interface OldMessages {
@@ -65,8 +68,8 @@ export interface OldMessages {
 
 /**
  * Drops the periods of messages that ended before `before`, and removes texts, numbers and files of other older messages,
- * in short statements until `stopping` aborts. A period waits for the worker that removes its files. What is reported of
- * an expired message changes nothing, and is not told. Throws as `query` does.
+ * in short statements until `stopping` aborts. A period waits for the worker that removes its files, after six hours
+ * without its texts. What is reported of an expired message changes nothing, and is not told. Throws as `query` does.
  */
 export async function expireMessages(
   database: Database,
@@ -83,7 +86,7 @@ export async function expireMessages(
     }
     const outcome = await dropPeriod(database, period, old);
     if (outcome === 'dropped') periods += 1;
-    if (outcome === 'busy') spared.push(period.from);
+    if (outcome === 'later') spared.push(period.from);
   }
   return { periods, emptied: await emptyMessages(database, old, spared) };
 }
@@ -101,21 +104,22 @@ export async function emptyMessages(
   }
 }
 
-/** `stopped`, or `files`: it waits until they are removed. `busy`: somebody reads it for a long time. */
+/** `later`: its files are removed soon, or somebody reads it for a long time. `waits`: the store is away, or it stopped. */
 async function dropPeriod(
   database: Database,
   { name, from }: MessagePeriod,
   { now, stopping }: OldMessages,
-): Promise<'dropped' | 'stopped' | 'files' | 'busy'> {
+): Promise<'dropped' | 'later' | 'waits'> {
   interface Last {
     readonly id: string;
     readonly connectionId: string;
   }
   for (let last: Last | undefined = { id: '', connectionId: '' }; last !== undefined; ) {
-    if (stopping.aborted) return 'stopped';
+    if (stopping.aborted) return 'waits';
     [last] = await database.query<Last>(close(name), [from, last.id, last.connectionId, now]);
   }
-  const [files] = await database.query<{ found: boolean }>(HAS_FILES, [from]);
-  if (files?.found === true) return 'files';
-  return (await dropPartition(database, name)) ? 'dropped' : 'busy';
+  const [files] = await database.query<{ since: number | null }>(FILES, [from]);
+  const { since = null } = files ?? {};
+  if (since !== null) return now - since < FILES_WITHIN_MS ? 'later' : 'waits';
+  return (await dropPartition(database, name)) ? 'dropped' : 'later';
 }

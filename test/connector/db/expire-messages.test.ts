@@ -201,14 +201,17 @@ describe('of messages with a period for each day', () => {
     expect(await texts()).toEqual(['found by a walk null', 'old null', 'young Hello']);
   });
 
-  it('keeps a period until the worker has removed its files, and empties it', async () => {
+  it('keeps a period until the worker has removed its files, and empties it after six hours', async () => {
     await write(0, ['file', 'text']);
     await database.query(
       `UPDATE connector.messages SET media_copy = '{"state": "stored", "key": "1"}' WHERE id = 'file'`,
     );
     await begin(1);
-    expect(await expire(1)).toEqual({ periods: 1, emptied: 1 });
+    expect(await expire(1)).toEqual({ periods: 1, emptied: 0 });
     expect(await days()).toEqual([0, 1]);
+    expect(await texts()).toEqual(['file null', 'text Hello']);
+    const later = { before: T0 + DAY, now: NOW + DAY / 4, stopping: going };
+    expect(await expireMessages(database, later)).toEqual({ periods: 0, emptied: 1 });
     expect(await texts()).toEqual(['file null', 'text null']);
     expect(await database.query('SELECT media_copy AS copy FROM connector.messages ORDER BY id')).toEqual([
       { copy: { state: 'removing', key: '1', since: NOW } },
