@@ -33,11 +33,10 @@ export function ofConnections<Value extends string>(
   labelOf: (connections: ConnectionCount) => Value | null,
 ): Read {
   return async ({ connections }) => {
-    const rows = await connections();
-    const accounts = [...new Set(rows.map(({ accountId }) => accountId))];
-    return accounts.flatMap((account) =>
+    const byAccount = Map.groupBy(await connections(), ({ accountId }) => accountId);
+    return [...byAccount].flatMap(([account, rows]) =>
       values.map((value) => {
-        const counted = rows.filter((row) => row.accountId === account && labelOf(row) === value);
+        const counted = rows.filter((row) => labelOf(row) === value);
         return [{ account, [label]: value }, counted.reduce((sum, row) => sum + row.count, 0)] as const;
       }),
     );

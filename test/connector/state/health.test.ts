@@ -320,6 +320,23 @@ it('is measured in seconds and counts, for each account and consumer', async () 
   expect((await samples()).filter((line) => line.includes('consumer='))).toEqual([]);
 });
 
+it('is counted by account in time that grows with the accounts, not with their square', async () => {
+  let reads = 0;
+  const rows = Array.from({ length: 1_000 }, (_, index) => ({
+    ...CONNECTIONS,
+    get accountId() {
+      reads += 1;
+      return `a${index}`;
+    },
+  }));
+  const { read } = HEALTH.find(({ metric }) => metric === 'connector_connections') ?? {};
+  expect(await read?.({ connections: async () => rows } as unknown as Facts)).toContainEqual([
+    { account: 'a999', health: 'working' },
+    3,
+  ]);
+  expect(reads).toBeLessThanOrEqual(rows.length);
+});
+
 it('has the limits of the alert rules', () => {
   const { groups } = parse(readProjectFile('docs/prometheus-alerts.yml')) as {
     groups: readonly { rules: readonly { expr: string; labels: { severity: string } }[] }[];
