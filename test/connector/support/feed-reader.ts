@@ -1,5 +1,7 @@
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
+import { within } from '../../../src/runtime/clock/deadline.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Queryable } from '../../../src/runtime/database/database.ts';
 import { polled, T0 } from './event-fixtures.ts';
 
@@ -22,8 +24,10 @@ export function collect(): {
       heard.dispatchEvent(new Event('more'));
     },
     count: async (n) => {
-      while (seen.length < n)
-        await new Promise((resolve) => heard.addEventListener('more', resolve, { once: true }));
+      while (seen.length < n) {
+        const more = new Promise((resolve) => heard.addEventListener('more', resolve, { once: true }));
+        await within(systemClock, 20_000, more, () => new Error(`only ${seen.length} of ${n} changes came`));
+      }
     },
   };
 }
