@@ -74,7 +74,12 @@ export function createAccounts(options: AccountsOptions): Accounts {
       ({ id, credentialVersion }) => again.delete(id) || known.get(id) !== credentialVersion,
     );
     // What fails is repeated with the next check.
-    await Promise.all(fresh.map(begin));
+    const beginOrAgain = (account: Account): Promise<void> =>
+      begin(account).catch((error: unknown) => {
+        again.add(account.id);
+        throw error;
+      });
+    await Promise.all(fresh.map(beginOrAgain));
   }
 
   const checks = repeat({

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { FIRST_ACCOUNT_ID, readAccount } from '../../../src/connector/accounts/account-store.ts';
+import { createAccounts } from '../../../src/connector/accounts/accounts.ts';
 import { ensureFirstAccount, firstAccountCandidate } from '../../../src/connector/accounts/first-account.ts';
 import { createRegistrations, LeaseLost } from '../../../src/connector/accounts/registrations.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
@@ -359,4 +360,34 @@ describe('the registrations of a process', () => {
     await adding;
     expect(clock.pending).toBe(0);
   });
+});
+
+it('an account that could not be taken up is taken up by the next check', async () => {
+  const begun: string[] = [];
+  let isAway = false;
+  const { client: _client, url: _url, ...own } = options();
+  const accounts = createAccounts({
+    ...own,
+    logger: silentLogger,
+    notifier: new ManualNotifier(),
+    publicUrl: URL_A,
+    mayUse: () => true,
+    onIssued: async () => undefined,
+    random: () => 0,
+    polls: true,
+    polling: {
+      async begin({ id }) {
+        if (isAway) throw new Error('the database is away');
+        begun.push(id);
+      },
+      end: () => undefined,
+    },
+  });
+  await accounts.start();
+  isAway = true;
+  await accounts.takeUp(FIRST_ACCOUNT_ID);
+  isAway = false;
+  await clock.pass(10_000);
+  await expect.poll(() => begun).toEqual([FIRST_ACCOUNT_ID, FIRST_ACCOUNT_ID]);
+  await accounts.close();
 });
