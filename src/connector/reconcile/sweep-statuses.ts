@@ -54,6 +54,9 @@ export interface OpenStatuses {
 /** True if the status of the message `m` may still advance. */
 export const IS_OPEN = `m.direction = 'outgoing' AND NOT m.erased AND (m.status IS NULL OR m.status IN ('sent', 'delivered'))`;
 
+/** Connections whose messages one statement reads: a week of an account may be millions. */
+const CONNECTIONS = 100;
+
 /**
  * The open statuses of messages created from `from` on, of the visible connections; the service reports nothing
  * about the others. Uses the message index of each connection.
@@ -63,16 +66,24 @@ export async function findOpenStatuses(
   accountId: string,
   from: number,
 ): Promise<OpenStatuses> {
-  const [row] = await db.query<{ open: number; oldest: number | null }>(
-    `select coalesce(sum(o.open), 0)::bigint as open, min(o.oldest) as oldest
-       from connector.connections c
-      cross join lateral (
-        select count(*) as open, min(m.created_at) as oldest from connector.messages m
-         where m.connection_id = c.connection_id and m.created_at >= $2::bigint and ${IS_OPEN}) o
-      where c.account_id = $1 and c.visible`,
-    [accountId, from],
-  );
-  return row ?? { open: 0, oldest: null };
+  let found: OpenStatuses = { open: 0, oldest: null };
+  for (let after: string | null = ''; after !== null; ) {
+    const rows: readonly (OpenStatuses & { readonly last: string | null })[] = await db.query(
+      `select coalesce(sum(o.open), 0)::bigint as open, least(min(o.oldest), $4::bigint) as oldest,
+              case when count(*) = ${CONNECTIONS} then max(c.connection_id) end as last
+         from (select connection_id from connector.connections
+                where account_id = $1 and visible and connection_id > $3 order by connection_id limit ${CONNECTIONS}) c
+        cross join lateral (
+          select count(*) as open, min(m.created_at) as oldest from connector.messages m
+           where m.connection_id = c.connection_id and m.created_at >= $2::bigint and ${IS_OPEN}) o`,
+      [accountId, from, after, found.oldest],
+      { deadlineMs: 60_000 },
+    );
+    const { open, oldest, last } = rows[0] ?? { ...found, open: 0, last: null };
+    found = { open: found.open + open, oldest };
+    after = last;
+  }
+  return found;
 }
 
 /** How far back unresolved statuses are counted, so that the count does not grow with the table. */

@@ -1,5 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { dueHorizon, HORIZONS, horizonsWithin } from '../../../src/connector/reconcile/sweep-statuses.ts';
+import {
+  dueHorizon,
+  findOpenStatuses,
+  HORIZONS,
+  horizonsWithin,
+} from '../../../src/connector/reconcile/sweep-statuses.ts';
+import type { Queryable } from '../../../src/runtime/database/database.ts';
+import { databaseOfFile } from '../support/event-fixtures.ts';
 import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 
 const MINUTE = 60_000;
@@ -40,6 +47,34 @@ describe('the horizon that is due', () => {
   it('includes the narrower ones', () => {
     expect(horizonsWithin('24h')).toEqual(['5m', '1h', '24h']);
     expect(horizonsWithin('full')).toEqual(HORIZONS.map((horizon) => horizon.name));
+  });
+});
+
+describe('the open statuses of an account', () => {
+  const database = databaseOfFile();
+
+  it('are found by statements of 100 connections each, so that no statement grows with the account', async () => {
+    await database.query(
+      `insert into connector.connections (connection_id, account_id, visible, version, updated_at)
+       select 'c' || i, 'a1', i <> 250, 1, 1 from generate_series(1, 250) i`,
+    );
+    await database.query(
+      `insert into connector.messages (connection_id, id, account_id, direction, status, created_at, first_seen_by,
+                                       first_seen_at, polled, change_mask, webhook_seen, status_conflict)
+       select 'c' || i, 'm' || i, 'a1', 'outgoing', 'sent', 1000 - i, 'send', 1, true, 0, 0, false
+         from generate_series(1, 250) i`,
+    );
+    let statements = 0;
+    const counted: Queryable = {
+      ...database,
+      query: (...given: Parameters<Queryable['query']>) => {
+        statements += 1;
+        return database.query(...given);
+      },
+    } as Queryable;
+    expect(await findOpenStatuses(counted, 'a1', 800)).toEqual({ open: 200, oldest: 800 });
+    expect(statements).toBe(3);
+    expect(await findOpenStatuses(database, 'a1', 1_000)).toEqual({ open: 0, oldest: null });
   });
 });
 
