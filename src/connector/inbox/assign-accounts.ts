@@ -72,9 +72,10 @@ function assign(delivery: RawDelivery, accountId: string): RawDelivery {
 const MAX_SEEN = 100_000;
 
 /**
- * Returns a function that finds, among committed deliveries, the accounts of connections of which no number is known. The
- * service sends no event when a connection is paired for the first time: only its list has the number. Each connection is
- * looked up, and its account found, once in a process: the list may not have it either.
+ * Returns a function that finds, among committed deliveries, the accounts of connections of which no number is known, or
+ * that no account has claimed. The service sends no event when a connection is paired for the first time: only its list
+ * has the number, and shows whose it is. Each connection is looked up, and its account found, once in a process: the list
+ * may not have it either, as that of a customer who was removed, all of whose messages still arrive.
  */
 export function createNewConnections(db: Queryable) {
   const seen = new Set<string>();
@@ -95,7 +96,8 @@ export function createNewConnections(db: Queryable) {
       );
     if (seen.size > MAX_SEEN) seen.clear();
     for (const id of accounts.keys()) seen.add(id);
-    for (const { id } of numbered) accounts.delete(id);
+    for (const { id } of numbered)
+      if (claimingSubscription(accounts.get(id) ?? '') === null) accounts.delete(id);
     return new Set(accounts.values());
   };
 }

@@ -7,11 +7,7 @@ import { clientAddress } from '../../runtime/http-server/connections.ts';
 import { createMemoryBudget, type Share } from '../../runtime/http-server/memory-budget.ts';
 import { declaresMore, freeBytes, readRawBody } from '../../runtime/http-server/request-body.ts';
 import type { Metrics } from '../../runtime/metrics/metrics.ts';
-import {
-  claimingSubscription,
-  FIRST_SUBSCRIPTION_ID,
-  type SubscriptionSecrets,
-} from '../accounts/subscription-secrets.ts';
+import { FIRST_SUBSCRIPTION_ID, type SubscriptionSecrets } from '../accounts/subscription-secrets.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Base } from '../db/base.ts';
 import type { BatchResult } from '../db/commit-batch.ts';
@@ -160,16 +156,10 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     metrics.committed(result, deliveries);
     options.onCommitted?.();
     if (options.onConnectionEvent === undefined) return;
-    // A connection that no account has claimed is reported even for a message event: a list of the service
-    // will show its account.
-    const relevant = deliveries.filter(
-      ({ accountId, message, connection }) =>
-        connection !== undefined || (message !== undefined && claimingSubscription(accountId) !== null),
-    );
     const report = (accountIds: Iterable<string>): void => {
       for (const accountId of new Set(accountIds)) options.onConnectionEvent?.(accountId);
     };
-    report(relevant.map(({ accountId }) => accountId));
+    report(deliveries.flatMap(({ accountId, connection }) => (connection === undefined ? [] : [accountId])));
     // If it fails, the next poll finds the number.
     void findNew(deliveries).then(report, () => undefined);
   }

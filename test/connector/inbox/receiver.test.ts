@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { unclaimedAccount } from '../../../src/connector/accounts/subscription-secrets.ts';
 import type { BatchResult } from '../../../src/connector/db/commit-batch.ts';
 import { CHANGE } from '../../../src/connector/db/facts.ts';
 import type { ReceiverLimits } from '../../../src/connector/inbox/receiver.ts';
@@ -201,6 +202,22 @@ describe('a delivery that is accepted', () => {
     await send(body);
     await send(JSON.stringify({ event: 'connection.connected', connection_id: newId() }));
     await expect.poll(() => fixture.polled).toHaveLength(2);
+  });
+
+  it('is reported once in a process if no account claims its connection, however many follow', async () => {
+    const nobody = unclaimedAccount('sub-1');
+    for (const number of [null, '447700900101']) {
+      await database.query('UPDATE connector.connections SET phone_number = $1', [number]);
+      const own = await startReceiver(database);
+      own.secrets.subscriptions = [{ ...FIRST, accountId: nobody }];
+      const body = JSON.stringify({ ...JSON.parse(receivedBody()), connection_id: 'cnobody' });
+      await deliver(own.server, body);
+      await deliver(own.server, body);
+      await deliver(own.server, JSON.stringify({ event: 'connection.connected', connection_id: newId() }));
+      await expect.poll(() => own.polled).toHaveLength(2);
+      await own.close();
+      expect(own.polled).toEqual([nobody, nobody]);
+    }
   });
 });
 
