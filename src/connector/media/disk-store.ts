@@ -1,10 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { ConfigurationError } from '../../runtime/config/configuration-error.ts';
 import { type MediaStore, StoreFailure } from './media-store.ts';
-
-const PROBE = '.messaging-connector';
 
 /**
  * Keeps files in a folder, each in the file of its key. A file appears under its name once its bytes are on the disk,
@@ -57,7 +56,8 @@ export function createDiskStore(folder: string, sync = syncFolder): MediaStore {
   return {
     async check() {
       try {
-        const probe = join(root, `${PROBE}-${process.pid}`);
+        // Processes in containers that share the folder have the same id.
+        const probe = join(root, `.messaging-connector-${randomUUID()}`);
         await write(probe, [Buffer.from('probe')]);
         await remove(probe);
       } catch (error) {

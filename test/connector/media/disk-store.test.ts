@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,4 +48,9 @@ it('the names of folders that an interrupted write has made are flushed too, and
   await createDiskStore(folder).put(KEY, FILE, never);
   await createDiskStore(folder, sync).put(KEY, FILE, never);
   expect(flushed.map(([each]) => each)).toEqual(upToRoot());
+});
+
+it('processes of the same id, as in containers, try a folder at the same time', async () => {
+  await Promise.all(Array.from({ length: 8 }, () => createDiskStore(folder).check()));
+  expect(readdirSync(folder)).toEqual([]);
 });
