@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { AwsClient } from 'aws4fetch';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { abortAfter } from '../../runtime/clock/deadline.ts';
@@ -20,7 +21,6 @@ export interface S3Settings {
 
 const ANSWER_WITHIN_MS = 60_000;
 const LINK_VALID_S = 300;
-const PROBE = '.messaging-connector';
 const PROBE_FILE: WholeFile = {
   pieces: [Buffer.from('probe')],
   size: 5,
@@ -86,17 +86,20 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
   const put = async (key: string, file: WholeFile, signal?: AbortSignal): Promise<void> =>
     void (await call('PUT', key, file, signal));
   const remove = async (key: string): Promise<void> =>
-    void (await call('DELETE', key).catch(unlessAbsent('NoSuchKey')));
+    void (await call('DELETE', key).catch(unlessAbsent('NoSuchKey', [404])));
 
-  async function sizeOf(key: string): Promise<number | null> {
-    const answer = await call('HEAD', key).catch(unlessAbsent(''));
+  /** S3 answers 403 for an object that is not there if the access key may not list objects. */
+  async function sizeOf(key: string, absent: readonly number[] = [403, 404]): Promise<number | null> {
+    const answer = await call('HEAD', key).catch(unlessAbsent('', absent));
     return answer === null ? null : Number(answer.headers.get('content-length'));
   }
 
+  /** Other processes do the same. */
+  const probed = `.messaging-connector-${randomUUID()}`;
   async function probe(): Promise<void> {
-    await put(PROBE, PROBE_FILE);
-    await sizeOf(PROBE);
-    await remove(PROBE);
+    await put(probed, PROBE_FILE);
+    await sizeOf(probed, [404]);
+    await remove(probed);
   }
 
   return {
@@ -136,9 +139,9 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
   };
 }
 
-/** Null if the answer was 404 with this code: a proxy answers 404 as well. */
-const unlessAbsent = (code: string) => (error: unknown) => {
-  if (error instanceof StoreRefusal && error.status === 404 && error.code === code) return null;
+/** Null if the answer had one of these statuses and this code: a proxy answers 404 as well. */
+const unlessAbsent = (code: string, statuses: readonly number[]) => (error: unknown) => {
+  if (error instanceof StoreRefusal && statuses.includes(error.status) && error.code === code) return null;
   throw error;
 };
 

@@ -126,6 +126,26 @@ it('the bucket is in the host of the address if the settings say so', async () =
   expect(await linkTo(store)).toMatch(`https://crm-files.s3.example/crm/${KEY}?`);
 });
 
+// As S3 answers keys that may not list the objects of the bucket.
+it('an object that a bucket denies to the key, as it may not list objects, is not there', async () => {
+  const objects = new Set<string>();
+  const denying = await listen((request, response) => {
+    const { method, url = '' } = request;
+    if (method === 'PUT') objects.add(url);
+    const status = method === 'HEAD' && !objects.has(url) ? 403 : 200;
+    request.resume().on('end', () => response.writeHead(status, { etag: '"1"', 'content-length': 0 }).end());
+    if (method === 'DELETE') objects.delete(url);
+  });
+  const store = createS3Store({ ...settings, endpoint: denying.url }, systemClock);
+  await Promise.all([
+    store.check(),
+    createS3Store({ ...settings, endpoint: denying.url }, systemClock).check(),
+  ]);
+  expect(await store.sizeOf(KEY)).toBeNull();
+  expect(objects).toEqual(new Set());
+  await denying.drain(0);
+});
+
 it('a connector keeps files in the bucket, sends readers there, and removes them with the person', async () => {
   const media = await MediaWorld.open({ mediaStore: { kind: 's3', ...settings } });
   try {
