@@ -7,7 +7,7 @@ interface Range {
   readonly bits: number;
 }
 
-const DOTTED = /^\d{1,3}(\.\d{1,3}){3}$/;
+const DOTTED = /^(0|[1-9]\d{0,2})(\.(0|[1-9]\d{0,2})){3}$/;
 /** Bits before the IPv4 address in its IPv6 form. */
 const MAPPED_BITS = 96;
 /** Parts of an IPv6 address, 16 bits each, that identify its network. */

@@ -32,6 +32,7 @@ describe('address allowlist', () => {
     [['203.0.113.7'], ' 203.0.113.7', false],
     [['203.0.113.7'], '0xcb.0.113.7', false],
     [['203.0.113.7'], '0313.0.113.7', false],
+    [['8.0.0.1'], '010.0.0.1', false],
   ])('%j and %s: %s', (entries, caller, allowed) => {
     proves('auth.key.allowlist', 'auth.key.unknown-address', 'auth.key.no-allowlist');
     expect(decideAddress(entries, caller).allowed).toBe(allowed);
@@ -56,6 +57,7 @@ describe('address allowlist', () => {
     'localhost',
     '203.0.113',
     '0xcb.0.113.7',
+    '010.0.0.1',
     '203.0.113.7/33',
     '::1/129',
     '1.2.3.4/',
