@@ -28,8 +28,7 @@ export function checkSettings(env: Environment, origin: SettingsOrigin = {}): Ch
   const problems = findProblems(env, (found, meant) =>
     typos.push(`${found} is not a setting. Did you mean ${meant}?`),
   );
-  const wrong = new Set(problems.map(({ setting }) => setting));
-  const readable = Object.fromEntries(Object.entries(env).filter(([name]) => !wrong.has(name)));
+  const readable = without(env, problems);
   const settings = readSettings(connectorSettings(readable), readable);
   const { SERVICE_BASE_URL: baseUrl, SERVICE_API_KEY: apiKey, CONNECTOR_HANDLERS: handlers } = settings;
   if (handlers !== undefined && statSync(handlers, { throwIfNoEntry: false })?.isFile() !== true) {
@@ -72,13 +71,21 @@ function findProblems(
       return found;
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
-      const fresh = error.problems.filter(({ setting }) => !found.some((known) => known.setting === setting));
+      const fresh = error.problems.filter((each) => !found.some((known) => nameOf(known) === nameOf(each)));
       if (fresh.length === 0) return found;
       found.push(...fresh);
-      const wrong = new Set(fresh.map(({ setting }) => setting));
-      readable = Object.fromEntries(Object.entries(readable).filter(([name]) => !wrong.has(name)));
+      readable = without(readable, fresh);
     }
   }
+}
+
+/** The name of a setting, also if a file has its value. */
+const nameOf = ({ setting }: Pick<ConfigurationProblem, 'setting'>): string => setting.replace(/_FILE$/, '');
+
+/** The environment without the settings that have a problem. */
+function without(env: Environment, problems: readonly ConfigurationProblem[]): Environment {
+  const wrong = new Set(problems.map(nameOf));
+  return Object.fromEntries(Object.entries(env).filter(([setting]) => !wrong.has(nameOf({ setting }))));
 }
 
 const NO_DATABASE =

@@ -70,6 +70,19 @@ describe('the settings that the doctor reads', () => {
     });
   });
 
+  it('are reported once if a file of theirs cannot be read or is invalid', () => {
+    const { CONNECTOR_API_TOKEN: token, ...others } = GOOD;
+    const file = join(import.meta.dirname, 'no-such-file');
+    expect(read({ ...others, CONNECTOR_API_TOKEN_FILE: file }).report?.evidence).toEqual([
+      expect.stringMatching(/^CONNECTOR_API_TOKEN_FILE: refers to .*no-such-file, which cannot be read/),
+    ]);
+    const both = read({ ...others, CONNECTOR_API_TOKEN: token, CONNECTOR_API_TOKEN_FILE: file });
+    expect(both.report?.evidence).toEqual([
+      expect.stringMatching(/^CONNECTOR_API_TOKEN: is set, and so is CONNECTOR_API_TOKEN_FILE/),
+    ]);
+    expect(both.settings.apiToken).toBe(undefined);
+  });
+
   it('are reported if they name no database, unless they are those of npm start', () => {
     const { DATABASE_URL: _, ...embedded } = GOOD;
     expect(read(embedded).report).toMatchObject({
