@@ -31,7 +31,8 @@ export function checkSettings(env: Environment, origin: SettingsOrigin = {}): Ch
   const readable = without(env, problems);
   const settings = readSettings(connectorSettings(readable), readable);
   const { SERVICE_BASE_URL: baseUrl, SERVICE_API_KEY: apiKey, CONNECTOR_HANDLERS: handlers } = settings;
-  if (handlers !== undefined && statSync(handlers, { throwIfNoEntry: false })?.isFile() !== true) {
+  const isLoaded = handlers !== undefined && settings.CONNECTOR_ROLE !== 'web';
+  if (isLoaded && statSync(handlers, { throwIfNoEntry: false })?.isFile() !== true) {
     problems.push({ setting: 'CONNECTOR_HANDLERS', problem: `found no file at ${handlers}. Correct it.` });
   }
   return {

@@ -102,9 +102,10 @@ describe('the settings that the doctor reads', () => {
       verdict: 'warning',
       evidence: ['SERVICE_API_KEYS is not a setting. Did you mean SERVICE_API_KEY?'],
     });
-    expect(read({ ...GOOD, CONNECTOR_HANDLERS: './nowhere.ts' }).report).toMatchObject({
-      verdict: 'problem',
-    });
+    const nowhere = { ...GOOD, CONNECTOR_HANDLERS: './nowhere.ts' };
+    expect(read(nowhere).report).toMatchObject({ verdict: 'problem' });
+    // It loads no handlers.
+    expect(read({ ...nowhere, CONNECTOR_ROLE: 'web' }).report).toMatchObject({ verdict: 'ok' });
   });
 });
 
