@@ -2,7 +2,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { CONNECTOR_ERRORS, type ConnectorErrorCode } from '../../contract/connector/errors.ts';
 import { ERRORS, type ErrorCode } from '../../contract/service/errors.ts';
 import { isConnectionFailure } from '../../runtime/database/database.ts';
-import { DenseBody } from '../../runtime/http-server/bound-json.ts';
+import { UnfitBody } from '../../runtime/http-server/bound-json.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 
 /** The connector's own codes, and the service's codes that it passes on. */
@@ -81,7 +81,7 @@ export function toRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isConnectionFailure(error))
     return new ApiError('unavailable', meaning('unavailable'), RETRY_AFTER_MS.database);
-  if (error instanceof DenseBody) return invalid('body', error.message);
+  if (error instanceof UnfitBody) return invalid('body', error.message);
   const { status, type } = readHttpError(error);
   if (status === 413) return tooLarge();
   if (type?.startsWith('encoding.') === true) return invalid('body', 'must not be compressed');

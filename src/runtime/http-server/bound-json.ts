@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPENING: ReadonlySet<number> = new Set(Buffer.from('[{'));
@@ -12,20 +14,18 @@ export interface JsonBound {
   readonly depth: number;
 }
 
-/** A body beyond its limits. The message completes "the body …". */
-export class DenseBody extends Error {
-  override readonly name = 'DenseBody';
-
-  constructor() {
-    super('has too many levels, or too much data outside its strings');
-  }
+/** A body that is not to be parsed. The message completes "the body …". */
+export class UnfitBody extends Error {
+  override readonly name = 'UnfitBody';
 }
 
 /**
  * Checks the bytes of a JSON body before they are parsed: a file full of brackets would take gigabytes and
- * seconds. Throws `DenseBody` for a body beyond `bound`; whether it is valid JSON is left to the parser.
+ * seconds, and bytes that are not UTF-8 would become other characters. Throws `UnfitBody` for these, and for a body
+ * beyond `bound`; whether it is valid JSON is left to the parser.
  */
 export function boundJson(bytes: Uint8Array, { plainBytes, depth: deepest }: JsonBound): void {
+  if (!isUtf8(bytes)) throw new UnfitBody('must be JSON in UTF-8');
   let plain = 0;
   let depth = 0;
   let inText = false;
@@ -39,6 +39,7 @@ export function boundJson(bytes: Uint8Array, { plainBytes, depth: deepest }: Jso
     } else if (OPENING.has(byte)) depth += 1;
     else if (CLOSING.has(byte)) depth -= 1;
     plain += 1;
-    if (plain > plainBytes || depth > deepest) throw new DenseBody();
+    if (plain > plainBytes || depth > deepest)
+      throw new UnfitBody('has too many levels, or too much data outside its strings');
   }
 }
