@@ -9,13 +9,16 @@ export function encodeCursor(key: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url');
 }
 
+/** As an id, it contains no NUL, which the database refuses. */
+const id = z.string().regex(/^[^\0]{0,255}$/);
+
 /** Sort keys of the lists. */
-export const MESSAGE_KEY = z.tuple([z.int(), z.string().max(255), z.string().max(255)]);
-export const CONNECTION_KEY = z.tuple([z.string().max(255)]);
-export const OUTBOUND_KEY = z.tuple([z.int(), z.string().max(255)]);
-export const ACCOUNT_KEY = z.tuple([z.int(), z.string().max(255)]);
-export const CONSUMER_KEY = z.tuple([z.string().max(31)]);
-export const DEAD_LETTER_KEY = z.tuple([z.int(), z.string().max(255)]);
+export const MESSAGE_KEY = z.tuple([z.int(), id, id]);
+export const CONNECTION_KEY = z.tuple([id]);
+export const OUTBOUND_KEY = z.tuple([z.int(), id]);
+export const ACCOUNT_KEY = z.tuple([z.int(), id]);
+export const CONSUMER_KEY = z.tuple([id]);
+export const DEAD_LETTER_KEY = z.tuple([z.int(), id]);
 
 /** Decodes one of our cursors; null if there is none. Throws an `ApiError` for anything else. */
 export function decodeCursor<Key>(schema: z.ZodType<Key>, cursor: string | undefined): Key | null {

@@ -183,6 +183,7 @@ describe('messages', () => {
     ['cursor=', 'cursor'],
     ['cursor=AAAA', 'cursor'],
     ['cursor=%00', 'cursor'],
+    [`cursor=${Buffer.from('[1,"\\u0000","c1"]').toString('base64url')}`, 'cursor'],
     ['peer=%00', 'peer'],
     ['peer=', 'peer'],
     ['person=', 'person'],
