@@ -287,7 +287,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   }
 
   /** A refusal was already logged when it was received. */
-  function whenAccepted({ isAccepted, accepted }: Trial, begin: () => Promise<void>): void {
+  function whenAccepted({ isAccepted, accepted }: Trial, begin: () => Promise<unknown>): void {
     if (isAccepted) return;
     accepted
       .then(
@@ -295,11 +295,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         () => undefined,
       )
       .catch((err: unknown) => logger.error({ err }, 'an account could not be started; retrying later'));
-  }
-
-  async function takeUpApp(): Promise<void> {
-    await oauth?.start();
-    for (const { id, kind } of await readAccounts(database)) if (kind === 'oauth') await accounts.takeUp(id);
   }
 
   function createWebSide() {
@@ -377,8 +372,11 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     { ...reconciler, start: works ? reconciler.start : undefined },
     // It waits for services that may not answer.
     accounts,
-    { start: () => whenAccepted(trial, () => accounts.takeUp(FIRST_ACCOUNT_ID)), close: trial.close },
-    { start: () => whenAccepted(appTrial, takeUpApp), close: appTrial.close },
+    { start: () => whenAccepted(trial, accounts.check), close: trial.close },
+    {
+      start: () => whenAccepted(appTrial, () => Promise.all([oauth?.start(), accounts.check()])),
+      close: appTrial.close,
+    },
   ];
 
   return {

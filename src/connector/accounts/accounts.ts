@@ -32,10 +32,9 @@ export interface Accounts extends Pick<Registrations, 'rotate' | 'settle'> {
    * attempt to register was made. Throws what `addAccount` throws.
    */
   add(service: AddedService): Promise<string>;
-  /**
-   * Starts to work with an account that this process has just stored, whose credential it has replaced, or that
-   * it may use from now on. Never rejects.
-   */
+  /** Starts to work with what it may use from now on. What fails is repeated within 10 s. Throws what that throws. */
+  check(): Promise<void>;
+  /** Starts to work with an account that this process has just stored, or whose credential it has replaced. Never rejects. */
   takeUp(accountId: string): Promise<void>;
   /** Removes an account and stops all work for it, see `removeAccount`. False if it does not exist. */
   remove(accountId: string): Promise<boolean>;
@@ -49,13 +48,12 @@ export interface Accounts extends Pick<Registrations, 'rotate' | 'settle'> {
 export function createAccounts(options: AccountsOptions): Accounts {
   const { database, clock, logger, polling } = options;
   const registrations = createRegistrations(options);
-  /** The version of the credential that was taken up, by account. */
+  /** The version of the credential that was taken up, by account. What this process may not use yet is not in it. */
   const known = new Map<string, number>();
-  /** To be taken up again. */
-  const again = new Set<string>();
   let started = false;
 
   async function begin(account: Account): Promise<void> {
+    if (!options.mayUse(account)) return;
     if (started && options.polls) await polling.begin(account);
     // It waits for a service that may not answer.
     await registrations.add(account);
@@ -70,16 +68,9 @@ export function createAccounts(options: AccountsOptions): Accounts {
       polling.end(id);
       known.delete(id);
     }
-    const fresh = accounts.filter(
-      ({ id, credentialVersion }) => again.delete(id) || known.get(id) !== credentialVersion,
-    );
     // What fails is repeated with the next check.
-    const beginOrAgain = (account: Account): Promise<void> =>
-      begin(account).catch((error: unknown) => {
-        again.add(account.id);
-        throw error;
-      });
-    await Promise.all(fresh.map(beginOrAgain));
+    const fresh = accounts.filter(({ id, credentialVersion }) => known.get(id) !== credentialVersion);
+    await Promise.all(fresh.map(begin));
   }
 
   const checks = repeat({
@@ -91,7 +82,6 @@ export function createAccounts(options: AccountsOptions): Accounts {
 
   async function takeUp(accountId: string): Promise<void> {
     try {
-      again.add(accountId);
       await checks.runNow();
       if (options.polls) return;
       const account = await readAccount(database, accountId);
@@ -103,6 +93,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
   }
 
   return {
+    check: checks.runNow,
     takeUp,
     async start() {
       started = true;

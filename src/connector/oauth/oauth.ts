@@ -100,8 +100,9 @@ export function createOauth(options: OauthOptions): Oauth {
       revoking.add(work);
     },
     async start() {
-      await warnOfOthers(options, subscriptionId);
+      // First: a warning that fails must not leave the grants without a keeper.
       if (keeps) keeper.start();
+      await warnOfOthers(options, subscriptionId);
     },
     async settle() {
       if (keeps) await keeper.runNow();

@@ -58,25 +58,27 @@ export const IS_OPEN = `m.direction = 'outgoing' AND NOT m.erased AND (m.status 
 const CONNECTIONS = 100;
 
 /**
- * The open statuses of messages created from `from` on, of the visible connections; the service reports nothing
- * about the others. Uses the message index of each connection.
+ * The open statuses of messages created from `from` on and before `until`, of the visible connections; the service
+ * reports nothing about the others. Uses the message index of each connection.
  */
 export async function findOpenStatuses(
   db: Queryable,
   accountId: string,
   from: number,
+  until = Number.MAX_SAFE_INTEGER,
 ): Promise<OpenStatuses> {
   let found: OpenStatuses = { open: 0, oldest: null };
   for (let after: string | null = ''; after !== null; ) {
     const rows: readonly (OpenStatuses & { readonly last: string | null })[] = await db.query(
-      `select coalesce(sum(o.open), 0)::bigint as open, least(min(o.oldest), $4::bigint) as oldest,
+      `select coalesce(sum(o.open), 0)::bigint as open, least(min(o.oldest), $5::bigint) as oldest,
               case when count(*) = ${CONNECTIONS} then max(c.connection_id) end as last
          from (select connection_id from connector.connections
-                where account_id = $1 and visible and connection_id > $3 order by connection_id limit ${CONNECTIONS}) c
+                where account_id = $1 and visible and connection_id > $4 order by connection_id limit ${CONNECTIONS}) c
         cross join lateral (
           select count(*) as open, min(m.created_at) as oldest from connector.messages m
-           where m.connection_id = c.connection_id and m.created_at >= $2::bigint and ${IS_OPEN}) o`,
-      [accountId, from, after, found.oldest],
+           where m.connection_id = c.connection_id and m.created_at >= $2::bigint and m.created_at < $3::bigint
+             and ${IS_OPEN}) o`,
+      [accountId, from, until, after, found.oldest],
       { deadlineMs: 60_000 },
     );
     const { open, oldest, last } = rows[0] ?? { ...found, open: 0, last: null };
@@ -86,24 +88,12 @@ export async function findOpenStatuses(
   return found;
 }
 
-/** How far back unresolved statuses are counted, so that the count does not grow with the table. */
-const COUNTED_MS = 30 * DAY;
-
 /**
- * How many statuses of the 30 days before `before` are open: for longer than the widest horizon. Reads many rows, so
- * once a day is enough: 2.5 s if the table has 5 million messages of a year. An index of open statuses would be written
- * with each status that a delivery brings.
+ * How far back the statuses are counted that stay open for longer than the widest horizon, so that the count does not
+ * grow with the table. It reads many rows, so once a day is enough: 2.5 s if the table has 5 million messages of a
+ * year. An index of open statuses would be written with each status that a delivery brings.
  */
-export async function countUnresolved(db: Queryable, accountId: string, before: number): Promise<number> {
-  const [row] = await db.query<{ unresolved: number }>(
-    `select count(*) as unresolved from connector.connections c
-       join connector.messages m on m.connection_id = c.connection_id
-      where c.account_id = $1 and m.created_at < $2::bigint and m.created_at >= $3::bigint and ${IS_OPEN}`,
-    [accountId, before, before - COUNTED_MS],
-    { deadlineMs: 60_000 },
-  );
-  return row?.unresolved ?? 0;
-}
+const COUNTED_MS = 30 * DAY;
 
 /** The slot of a sweep over all horizons, after a start or a failure. */
 const FULL = 'full';
@@ -204,7 +194,8 @@ function noteOpen({ metrics, accountId }: PollContext, horizon: Horizon, open: n
 
 async function countOld(context: PollContext, reference: number): Promise<number | null> {
   try {
-    return await countUnresolved(context.database, context.accountId, reference - WIDEST_MS);
+    const until = reference - WIDEST_MS;
+    return (await findOpenStatuses(context.database, context.accountId, until - COUNTED_MS, until)).open;
   } catch (error) {
     context.logger.warn(
       { err: error, accountId: context.accountId },

@@ -362,16 +362,16 @@ describe('the registrations of a process', () => {
   });
 });
 
-it('an account that could not be taken up is taken up by the next check', async () => {
+it('an account that may be used but could not be taken up is taken up by the next check', async () => {
   const begun: string[] = [];
-  let isAway = false;
+  let [mayUse, isAway] = [false, false];
   const { client: _client, url: _url, ...own } = options();
   const accounts = createAccounts({
     ...own,
     logger: silentLogger,
     notifier: new ManualNotifier(),
     publicUrl: URL_A,
-    mayUse: () => true,
+    mayUse: () => mayUse,
     onIssued: async () => undefined,
     random: () => 0,
     polls: true,
@@ -384,10 +384,11 @@ it('an account that could not be taken up is taken up by the next check', async 
     },
   });
   await accounts.start();
-  isAway = true;
-  await accounts.takeUp(FIRST_ACCOUNT_ID);
+  [mayUse, isAway] = [true, true];
+  await expect(accounts.check()).rejects.toThrow('away');
   isAway = false;
+  expect(begun).toEqual([]);
   await clock.pass(10_000);
-  await expect.poll(() => begun).toEqual([FIRST_ACCOUNT_ID, FIRST_ACCOUNT_ID]);
+  await expect.poll(() => begun).toEqual([FIRST_ACCOUNT_ID]);
   await accounts.close();
 });

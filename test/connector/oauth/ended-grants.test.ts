@@ -3,7 +3,10 @@ import { createOauth } from '../../../src/connector/oauth/oauth.ts';
 import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
 import { syncResult, syncStatus } from '../../../src/contract/connector/sync.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
+
 import { logTo } from '../../support/log-to.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { silentLogger } from '../../support/platform.ts';
 import { MINUTE, useGrants } from './grant-world.ts';
 
 const grants = useGrants();
@@ -168,5 +171,25 @@ describe('a process that starts', () => {
     expect(await accountOf(moved)).toMatchObject({ baseUrl: grants.world.service.baseUrl });
     expect(await accountOf(foreign)).toMatchObject({ baseUrl: 'http://127.0.0.1:1/api/v1' });
     expect(lines.find((line) => line.includes('accounts of a different OAuth app'))).toContain('"count":1');
+  });
+
+  it('keeps the grants even if the database is away when it warns about others', async () => {
+    const { database, service, sealingKey } = grants.world;
+    const clock = new ManualClock();
+    const started = createOauth({
+      app: grants.auth.app(service.baseUrl),
+      database: { ...database, query: () => Promise.reject(new Error('the database is away')) },
+      keyRing: createKeyRing([sealingKey]),
+      clock,
+      logger: silentLogger,
+      owner: 'fourth',
+      random: () => 0,
+      keeps: true,
+      onRefreshed: () => undefined,
+      onGranted: async () => undefined,
+    });
+    await expect(started.start()).rejects.toThrow();
+    expect(clock.pending).toBe(1);
+    await started.close();
   });
 });

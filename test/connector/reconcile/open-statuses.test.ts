@@ -75,6 +75,7 @@ describe('the open statuses of an account', () => {
     expect(await findOpenStatuses(counted, 'a1', 800)).toEqual({ open: 200, oldest: 800 });
     expect(statements).toBe(3);
     expect(await findOpenStatuses(database, 'a1', 1_000)).toEqual({ open: 0, oldest: null });
+    expect(await findOpenStatuses(database, 'a1', 800, 900)).toEqual({ open: 100, oldest: 800 });
   });
 });
 
