@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { count } from '../connector/state/wording.ts';
-import type { Consumer } from '../contract/connector/consumers.ts';
+import type { Consumer, ConsumerFilter } from '../contract/connector/consumers.ts';
 import { givenFields } from '../contract/schema/given-fields.ts';
 import type { CallConnector } from './call-connector.ts';
 import { type CommandOptions, UsageError } from './command-line.ts';
@@ -31,9 +31,13 @@ const SETTINGS = {
     value: 'FILE',
     description: "kind bullmq: file with the address of its Redis (default: the connector's)",
   },
-  types: { type: 'string', value: 'LIST', description: 'only these types of change, separated by commas' },
-  directions: { type: 'string', value: 'LIST', description: 'only incoming or outgoing messages' },
-  connections: { type: 'string', value: 'LIST', description: 'only these connections, by id' },
+  types: {
+    type: 'string',
+    value: 'LIST',
+    description: 'only these types of change, separated by commas; or all',
+  },
+  directions: { type: 'string', value: 'LIST', description: 'only incoming or outgoing messages; or all' },
+  connections: { type: 'string', value: 'LIST', description: 'only these connections, by id; or all' },
   batch: { type: 'string', value: 'N', description: 'changes of one call, 1 to 100' },
   concurrency: { type: 'string', value: 'N', description: 'connections at the same time, for each process' },
   attempts: { type: 'string', value: 'N', description: 'calls of a change before it becomes a dead letter' },
@@ -65,6 +69,7 @@ export const CONSUMER_SUBCOMMANDS: Readonly<Record<string, ConsumerSubcommand>> 
           name: word('name'),
           kind,
           ...readSettings(options),
+          filter: await readFilter(options),
           ...(from === undefined ? {} : { from: readPosition(from) }),
         },
       });
@@ -80,9 +85,10 @@ export const CONSUMER_SUBCOMMANDS: Readonly<Record<string, ConsumerSubcommand>> 
     words: '<name>',
     summary: 'changes settings of a consumer; its place stays.',
     options: SETTINGS,
-    run: onOne((call, params, { options }) =>
-      call('changeConsumer', { params, body: readSettings(options) }),
-    ),
+    run: onOne(async (call, params, { options }) => {
+      const filter = await readFilter(options, async () => (await call('getConsumer', { params })).filter);
+      return await call('changeConsumer', { params, body: { ...readSettings(options), filter } });
+    }),
   },
   pause: {
     words: '<name>',
@@ -152,26 +158,16 @@ function readKind(options: CommandOptions): 'http' | 'bullmq' {
   throw new UsageError('Pass either --url (kind http) or --queue (kind bullmq). See --help.');
 }
 
-/** The fields of a body that the options give. */
+/** The fields of a body that the options give, except its filter. */
 function readSettings(options: CommandOptions): object {
   const text = (name: string): string | undefined => readText(options, name);
   const number = (name: string): number | undefined => readNumber(options[name], `--${name}`);
-  const list = (name: string): readonly string[] | undefined =>
-    text(name)
-      ?.split(',')
-      .map((each) => each.trim());
-  const filter = givenFields({
-    types: list('types'),
-    directions: list('directions'),
-    connectionIds: list('connections'),
-  });
   return givenFields({
     url: text('url'),
     ordered: readYes(text('ordered')),
     queue: text('queue'),
     prefix: text('prefix'),
     redisUrl: readFile(text('redis-url-file')),
-    filter: Object.keys(filter).length === 0 ? undefined : filter,
     batch: number('batch'),
     concurrency: number('concurrency'),
     attempts: number('attempts'),
@@ -180,6 +176,25 @@ function readSettings(options: CommandOptions): object {
     placeChanges: number('place-changes'),
     placeMs: number('place-ms'),
   });
+}
+
+/** The filter that the options give, with the other lists of the present one; undefined if they give none. */
+async function readFilter(
+  options: CommandOptions,
+  readPresent: () => Promise<ConsumerFilter> = () => Promise.resolve({}),
+): Promise<object | undefined> {
+  const list = (name: string): readonly string[] | undefined =>
+    readText(options, name)
+      ?.split(',')
+      .map((each) => each.trim());
+  const given = givenFields({
+    types: list('types'),
+    directions: list('directions'),
+    connectionIds: list('connections'),
+  });
+  if (Object.keys(given).length === 0) return undefined;
+  const lists = Object.entries({ ...(await readPresent()), ...given });
+  return Object.fromEntries(lists.filter(([, only]) => only.join() !== 'all'));
 }
 
 function readYes(text: string | undefined): boolean | undefined {

@@ -96,6 +96,17 @@ describe('npm run consumers', () => {
     expect(await json('delete', 'crm')).toEqual({ ok: true });
   });
 
+  it('changes one list of a filter, and leaves the others', async () => {
+    await json('create', 'crm', '--url', ADDRESS, '--connections', 'c1', '--types', 'message.created');
+    const { filter } = await json('change', 'crm', '--types', 'message.created, message.status');
+    expect(filter).toEqual({ connectionIds: ['c1'], types: ['message.created', 'message.status'] });
+    expect((await json('change', 'crm', '--connections', 'all', '--batch', '2')).filter).toEqual({
+      types: ['message.created', 'message.status'],
+    });
+    expect((await json('change', 'crm', '--batch', '3')).filter).toHaveProperty('types');
+    expect((await json('change', 'crm', '--types', 'all')).filter).toEqual({});
+  });
+
   it.each([
     [['show', 'nobody'], 'not_found: No consumer with this id.\n'],
     [
