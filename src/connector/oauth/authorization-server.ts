@@ -11,7 +11,7 @@ import { ServiceError } from '../service-client/service-errors.ts';
 import { callbackUrl, type OauthApp } from './oauth-app.ts';
 import { OauthRefusal, OauthUnreachable } from './oauth-errors.ts';
 
-/** Deadline of one call. A refresh makes at most two under one claim. */
+/** Deadline of one request. A refresh makes at most four under one claim: each of its two calls may read the discovery document first. */
 export const CALL_DEADLINE_MS = 10_000;
 /** Metadata is read again after this time. If that fails, the previous metadata remains in use. */
 const METADATA_FRESH_MS = 3_600_000;

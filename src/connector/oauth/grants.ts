@@ -37,10 +37,10 @@ import {
 import { OauthRefusal, ReauthRequired, RefreshDelayed } from './oauth-errors.ts';
 
 /**
- * Two calls, the attempts to store, and a margin. After this time without a result, another process takes the
- * refresh over.
+ * Two calls that each read the discovery document first, the attempts to store, and a margin. After this time without a
+ * result, another process takes the refresh over.
  */
-const CLAIM_TTL_MS = 2 * CALL_DEADLINE_MS + 25_000;
+const CLAIM_TTL_MS = 4 * CALL_DEADLINE_MS + 25_000;
 /** Waiting processes wait longer than one expiry, so that the death of an owner does not fail them. */
 const LONGEST_WAIT_MS = CLAIM_TTL_MS + 15_000;
 const AWAIT_EVERY_MS = 100;
