@@ -37,6 +37,15 @@ it('what an agent does is in the recording, as if it was called over HTTP', asyn
   expect(JSON.stringify(recording)).toContain(`/contacts/${PHONE}/messages`);
 });
 
+it('lists are filtered, and read page by page', async () => {
+  const body = { connectionId: hook.connectionId, text: 'hello', times: 2 };
+  await ask('contact_writes', { phone: PHONE, body });
+  const query = { q: `contact:${PHONE}`, limit: '1' };
+  const { entries, nextCursor: cursor } = await ask('list_stored_messages', { query });
+  expect(entries).toMatchObject([{ peer: PHONE }]);
+  expect((await ask('list_stored_messages', { query: { ...query, cursor } })).entries).toHaveLength(1);
+});
+
 it('a refusal names the field, with the code and the words of the endpoint', async () => {
   const refused = await agent.callTool({
     name: 'contact_writes',

@@ -43,14 +43,22 @@ const SERVER = {
 /** `contactWrites` as the name of a tool: `contact_writes`. */
 const toName = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Parameters of the path by their names, and `query` and `body` as the endpoint takes them. */
-function inputOf({ path, query, body }: EndpointDefinition) {
+/**
+ * Parameters of the path by their names, and `query` and `body` as the endpoint takes them. The input stays as it was
+ * given: the endpoint reads it again, and a number that was read from a text is none.
+ */
+function inputOf({ path, query, body }: EndpointDefinition): ServedTool['inputSchema'] {
   const params = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, z.string().min(1)]);
-  return z.strictObject({
+  const { '~standard': schema } = z.strictObject({
     ...Object.fromEntries(params),
     ...(query === undefined ? {} : { query: query.optional() }),
     ...(body === undefined ? {} : { body: body.required ? body.schema : body.schema.optional() }),
   });
+  const validate = async (value: unknown) => {
+    const { issues } = await schema.validate(value);
+    return issues === undefined ? { value } : { issues };
+  };
+  return { '~standard': { ...schema, validate } };
 }
 
 function toTool(
