@@ -1,6 +1,7 @@
 import { and, desc, eq, isNotNull, isNull } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import type { Account } from '../../contract/service/account.ts';
+import { LIMITS } from '../../contract/service/limits.ts';
 import type { LicenseStatus, WorkspaceKind } from '../../contract/service/statuses.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { connections, licenses } from '../db/core-tables.ts';
@@ -65,14 +66,19 @@ function chooseKind(status: LicenseStatus | undefined, current: Current): Licens
   return current.license?.kind ?? paid;
 }
 
-function chooseExpiry(change: LicenseChange, current: Current, now: number): number {
+function chooseExpiry(
+  change: LicenseChange,
+  current: Current,
+  kind: License['kind'],
+  now: number,
+): number {
   const lapsed = change.status === 'expired';
   const held = current.license?.expiresAt ?? null;
   const fallback = lapsed
     ? Math.min(held ?? now, now)
     : held !== null && held > now
       ? held
-      : now + ASSUMPTIONS.paidLicenseMs.value;
+      : now + (kind === 'trial' ? LIMITS.trialMs : ASSUMPTIONS.paidLicenseMs.value);
   const expiresAt = change.expiresAt ?? fallback;
   if (change.expiresAt !== undefined && lapsed && expiresAt > now) {
     throw new PlatformError('invalid_request', {
@@ -104,10 +110,8 @@ export function createLicenses(changeState: ChangeState): Licenses {
           await orm(change.tx).delete(licenses).where(eq(licenses.connectionId, connectionId));
           return licenseState(null, change.now);
         }
-        const next: License = {
-          kind: chooseKind(license.status, current),
-          expiresAt: chooseExpiry(license, current, change.now),
-        };
+        const kind = chooseKind(license.status, current);
+        const next: License = { kind, expiresAt: chooseExpiry(license, current, kind, change.now) };
         if (current.license === null) await attachPooled(change, current.workspaceId, connectionId);
         const { workspaceId } = current;
         await orm(change.tx)

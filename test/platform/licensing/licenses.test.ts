@@ -71,6 +71,11 @@ describe('licenses', () => {
       valid: false,
       expiresAt: null,
     });
+    expect(await set(connection, { status: 'trial' })).toEqual({
+      status: 'trial',
+      valid: true,
+      expiresAt: now + 7 * DAY,
+    });
     expect(await set(connection, { status: 'trial', expiresAt: now + 5 })).toEqual({
       status: 'trial',
       valid: true,
