@@ -124,7 +124,6 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     neutralPicture,
     mediaStore,
     mediaAddress,
-    systemClock,
   });
   const { aroundCall, onCall, portal } = ports;
   const { baseUrls } = options;

@@ -66,12 +66,7 @@ function chooseKind(status: LicenseStatus | undefined, current: Current): Licens
   return current.license?.kind ?? paid;
 }
 
-function chooseExpiry(
-  change: LicenseChange,
-  current: Current,
-  kind: License['kind'],
-  now: number,
-): number {
+function chooseExpiry(change: LicenseChange, current: Current, kind: License['kind'], now: number): number {
   const lapsed = change.status === 'expired';
   const held = current.license?.expiresAt ?? null;
   const fallback = lapsed

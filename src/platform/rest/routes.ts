@@ -1,5 +1,4 @@
 import type { ServiceEndpointName } from '../../contract/service/endpoints.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import type { MediaAddress } from '../media/media-address.ts';
 import type { MediaStore } from '../media/media-store.ts';
@@ -36,8 +35,6 @@ export interface RouteDependencies {
   readonly neutralPicture: () => string;
   readonly mediaStore: MediaStore;
   readonly mediaAddress: MediaAddress;
-  /** Real time: limits how long a client may take to send a body. */
-  readonly systemClock: Clock;
 }
 
 /**
