@@ -8,7 +8,7 @@ import {
   shapeRequest,
 } from '../../platform/webhooks/signed-body.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Fault } from './fault.ts';
+import { type Fault, findFault } from './fault.ts';
 
 /** A minute longer than a receiver accepts. */
 const STALE_MS = LIMITS.signatureFreshnessMs + 60_000;
@@ -61,8 +61,9 @@ function slowed(body: Buffer, ms: number, clock: Clock): Readable {
 }
 
 /**
- * Applies faults to the request of one attempt; without any, it is exactly what was signed. `drop`, `delay`, `reorder`
- * and `duplicate` are applied elsewhere. `secret` signs a stale timestamp validly.
+ * Applies faults to the request of one attempt, each once and what follows the signing last, whatever their order.
+ * Without any, it is exactly what was signed. `drop`, `delay`, `reorder` and `duplicate` are applied elsewhere. `secret`
+ * signs a stale timestamp validly.
  */
 export function shapeAttempt(
   signed: SignedBody,
@@ -70,20 +71,17 @@ export function shapeAttempt(
   { secret, clock }: { readonly secret: string; readonly clock: Clock },
 ): ShapedAttempt {
   if (faults.length === 0) return shapeRequest(signed);
+  const has = (type: Fault['type']): boolean => findFault(faults, type) !== undefined;
   let { timestamp, signature, body } = signed;
-  let stream: Readable | undefined;
-  for (const fault of faults) {
-    if (fault.type === 'stale_timestamp') {
-      timestamp -= fault.byMs ?? STALE_MS;
-      signature = signEvent(secret, timestamp, body);
-    }
-    if (fault.type === 'tamper_body') body = tamperBody(body);
-    if (fault.type === 'tamper_signature') signature = tamperSignature(signature);
+  const stale = findFault(faults, 'stale_timestamp');
+  if (stale !== undefined) {
+    timestamp -= stale.byMs ?? STALE_MS;
+    signature = signEvent(secret, timestamp, body);
   }
-  for (const fault of faults) {
-    if (fault.type === 'truncate') stream = truncated(body);
-    else if (fault.type === 'slow') stream ??= slowed(body, fault.ms, clock);
-  }
+  if (has('tamper_body')) body = tamperBody(body);
+  if (has('tamper_signature')) signature = tamperSignature(signature);
+  const slow = findFault(faults, 'slow');
+  const stream = has('truncate') ? truncated(body) : slow && slowed(body, slow.ms, clock);
   const headers = deliveryHeaders({ ...signed, timestamp, signature });
   if (stream === undefined) return { headers, body };
   return { headers: { ...headers, 'Content-Length': String(body.length) }, body: stream };

@@ -227,4 +227,16 @@ describe('a fault of one attempt', () => {
     expect(hook.receiver.requests.map(isValid)).toEqual([false, false, true]);
     expect((await attempts())?.[0]?.marks).toEqual(['late', 'flip', 'twins']);
   });
+
+  it.each<[Fault['type'], Fault['type']]>([
+    ['tamper_body', 'tamper_body'],
+    ['tamper_body', 'stale_timestamp'],
+    ['tamper_signature', 'stale_timestamp'],
+  ])('%s and %s: the signature is wrong, whatever comes first', async (...types) => {
+    faults = (_id, attempt) => (attempt === 1 ? types.map((type) => ({ type }) as Fault) : []);
+    hook.receiver.script({ status: 401 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await retry();
+    expect(hook.receiver.requests.map(isValid)).toEqual([false, true]);
+  });
 });
