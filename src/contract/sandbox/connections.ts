@@ -200,7 +200,7 @@ export const outageRequest = z.strictObject({
   heals: z
     .boolean()
     .optional()
-    .describe('True makes the automatic heal succeed, if the cause has one. Defaults to false.'),
+    .describe('True makes an automatic heal succeed, whatever the cause. Defaults to false.'),
 });
 export type OutageRequest = z.infer<typeof outageRequest>;
 
