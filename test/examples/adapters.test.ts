@@ -47,7 +47,7 @@ async function start(file: string, environment: Record<string, string>): Promise
   });
   url = (await adapter.said(/^receiving at /)).replace('receiving at ', '');
   sink = openHttpSink({
-    ...{ url, secret: SECRET, batched: true, concurrency: 50, clock: systemClock },
+    ...{ url, secret: SECRET, batched: true, concurrency: 50, deadlineMs: 30_000, clock: systemClock },
     namedHosts: { own: 'http://127.0.0.1:4020' },
   });
 }

@@ -38,6 +38,7 @@ describe.skipIf(isMissing)(`consumer.py${isMissing ? ': python3 is not installed
       secret: SECRET,
       batched: false,
       concurrency: 50,
+      deadlineMs: 30_000,
       clock: systemClock,
       namedHosts: { own: 'http://127.0.0.1:4020' },
       ...options,

@@ -33,7 +33,7 @@ export async function openSink(row: ConsumerRow, context: SinkContext): Promise<
 }
 
 async function openHttp(row: ConsumerRow, { keyRing, clock, serviceHosts }: SinkContext): Promise<Sink> {
-  const { sealedSecret, sealedPreviousSecret, previousUntil, concurrency } = row;
+  const { sealedSecret, sealedPreviousSecret, previousUntil, concurrency, deadlineMs } = row;
   if (sealedSecret === null) throw new TypeError('an http consumer has a secret');
   const open = (sealed: string): Promise<string> => keyRing.open(sealed, consumerSecretContext(row.name));
   const previous =
@@ -46,6 +46,7 @@ async function openHttp(row: ConsumerRow, { keyRing, clock, serviceHosts }: Sink
     previous,
     batched: row.batch > 1,
     concurrency,
+    deadlineMs,
     clock,
     namedHosts: serviceHosts,
   });

@@ -39,6 +39,8 @@ export interface HttpSinkOptions {
   readonly batched: boolean;
   /** Maximum number of connections. */
   readonly concurrency: number;
+  /** The deadline of its calls. */
+  readonly deadlineMs: number;
   readonly clock: Clock;
   /** Hosts that may be anywhere. All others are reached only with TLS, and at public addresses. */
   readonly namedHosts: NamedHosts | null;
@@ -79,7 +81,7 @@ export function openHttpSink(options: HttpSinkOptions): Sink {
 }
 
 function openPool(
-  { clock, concurrency, lookup, sockets }: HttpSinkOptions,
+  { clock, concurrency, deadlineMs, lookup, sockets }: HttpSinkOptions,
   origin: string,
   isNamed: boolean,
   unsent: WeakSet<Error>,
@@ -87,7 +89,8 @@ function openPool(
   const connect = connectPublic({
     lookup: lookup ?? lookupHost,
     clock,
-    deadlineMs: CONNECT_WITHIN_MS,
+    // Less than the deadline of a call, so that one that was not sent does not count as late.
+    deadlineMs: Math.min(CONNECT_WITHIN_MS, 0.9 * deadlineMs),
     ...(isNamed ? { detour: (target) => target } : {}),
     ...(sockets === undefined ? {} : { sockets }),
   });

@@ -94,6 +94,7 @@ function open(options: Partial<HttpSinkOptions> = {}): Sink {
     secret: NEW_SECRET,
     batched: false,
     concurrency: 50,
+    deadlineMs: 30_000,
     clock,
     namedHosts: { own: 'https://connector.example.com' },
     lookup: async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
@@ -368,6 +369,20 @@ describe('a call', () => {
     const error = expect.objectContaining({ message: 'the consumer crm did not finish within 30 s' });
     expect(await late).toEqual({ kind: 'late', error });
     await closed;
+  });
+
+  it('with a short deadline fails to connect before it, so the consumer is away, and the change not late', async () => {
+    const dialled = Promise.withResolvers<void>();
+    const tls: Sockets['tls'] = () => {
+      dialled.resolve();
+      return openTcp({ host: 'silent.example', port: 443, lookup: () => undefined });
+    };
+    const sink = open({ deadlineMs: 5_000, sockets: { ...sockets, tls } });
+    const { stop, ...call } = callWith(1);
+    const ended = callSink(sink, call, { clock, consumer: 'crm', deadlineMs: 5_000, stop });
+    await dialled.promise;
+    await clock.advance(5_000);
+    expect(await ended).toEqual(unavailableWith('not established in time', 'CONNECT_TIMEOUT'));
   });
 });
 
