@@ -52,13 +52,13 @@ export function createFailures({ clock, logger, random, row, keyOf }: FailuresOp
   return {
     /** The call of these changes has failed. */
     fail(items: readonly Item[], end: Failure): void {
-      if (!isOrdered) for (const item of items) item.key.partition.separate(item);
       for (const item of isOrdered ? items.slice(0, 1) : items) {
         item.attempts += 1;
         if (item.attempts >= row.attempts) {
           giveUp(item, end.error);
           continue;
         }
+        if (!isOrdered) item.key.partition.separate(item);
         const delayMs = park(item, item.attempts, end, false);
         // The message may repeat what a customer wrote, so only the dead letter has it.
         logger.warn(

@@ -188,8 +188,10 @@ export class Partition {
   /** The change leaves its connection, which continues without it. */
   separate(item: Item): void {
     const { key, seq, attempts } = item;
+    const name = separateName(key.connectionId, seq);
+    if (key.name === name) return;
     key.items.splice(key.items.indexOf(item), 1);
-    item.key = this.#keyOf(separateName(key.connectionId, seq), key.connectionId);
+    item.key = this.#keyOf(name, key.connectionId);
     item.key.items.push(item);
     if (item.passed) {
       this.#doneEntries.push({ key: key.name, seq });
@@ -198,13 +200,13 @@ export class Partition {
     this.#list(key);
   }
 
-  /** The change, the first of its key, is given up. */
+  /** The change, one of those that were called, is given up. */
   setAside(item: Item, lastError: string): void {
     const { key, seq, change, attempts } = item;
     const isOfMessage = 'messageId' in change && change.type !== 'outbound.updated';
     const messageId = isOfMessage ? change.messageId : null;
     this.#letters.push({ seq, connectionId: key.connectionId, messageId, attempts, lastError });
-    key.items.shift();
+    key.items.splice(key.items.indexOf(item), 1);
     this.#finish(item);
     this.#list(key);
   }

@@ -5,7 +5,7 @@ import {
   type ConsumerRow,
   readConsumers,
 } from '../../../src/connector/consumers/consumer-store.ts';
-import { readDeadLetters } from '../../../src/connector/consumers/dead-letters.ts';
+import { readDeadLetters, replayDeadLetter } from '../../../src/connector/consumers/dead-letters.ts';
 import { deleteConsumer, sealConsumer } from '../../../src/connector/consumers/manage-consumers.ts';
 import type { CallEnd, Sink, SinkCall } from '../../../src/connector/consumers/sinks/sink.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
@@ -203,6 +203,30 @@ describe('a consumer that is not ordered', () => {
     expect(got).toEqual(['1', 'bad', '3', '4', 'bad']);
     expect(await figures()).toMatchObject({ parked: 0, waiting: 0 });
     await next.close();
+  });
+});
+
+describe('a dead letter of a consumer that is not ordered', () => {
+  it('leaves nothing that waits, also if it is replayed and fails again', async () => {
+    const got: unknown[] = [];
+    const { consumer } = await consumerOf(
+      async (call) => {
+        got.push(...textsOf(call));
+        return got.at(-1) === 'bad' ? { kind: 'failed', error: new Error('no') } : TAKEN;
+      },
+      { settings: { url: 'https://crm.example', ordered: false }, attempts: 3 },
+    );
+    await bench.tell(newId(), '1', 'bad', '3');
+    for (const calls of [1, 2, 3, 4]) {
+      await consumer.settle();
+      await bench.clock.skip(60_000);
+      expect(got.filter((text) => text === 'bad')).toHaveLength(calls);
+      if (calls < 3) continue;
+      expect(await figures()).toMatchObject({ deadLetters: 1, waiting: 0, parked: 0 });
+      const [letter] = await readDeadLetters(bench.database, null, 1, 'crm');
+      expect(await replayDeadLetter(bench.database, letter?.id ?? '', 0)).toBe('crm');
+    }
+    await consumer.close();
   });
 });
 
