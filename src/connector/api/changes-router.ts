@@ -123,7 +123,7 @@ interface ChangeStreamOptions {
  */
 async function streamChanges(response: ServerResponse, options: ChangeStreamOptions): Promise<void> {
   const { feed, after, filter, clock, ending } = options;
-  const stream = openEventStream(response, { clock, ending });
+  const stream = openEventStream(response, { clock, ending, after });
   try {
     await feed.subscribe(
       after,

@@ -6,6 +6,8 @@ export interface EventStreamOptions {
   readonly clock: Clock;
   /** Ends the stream from the server's side. */
   readonly ending: AbortSignal;
+  /** A reader that disconnects before its first event resumes after this one. */
+  readonly after?: number;
 }
 
 /** An open response of server-sent events. */
@@ -35,7 +37,7 @@ const STALLED_MS = 60_000;
  */
 export function openEventStream(
   response: ServerResponse,
-  { clock, ending }: EventStreamOptions,
+  { clock, ending, after }: EventStreamOptions,
 ): EventStream {
   const gone = new AbortController();
   const leave = (): void => gone.abort();
@@ -48,7 +50,7 @@ export function openEventStream(
     'Cache-Control': 'no-cache, no-transform',
     'X-Accel-Buffering': 'no',
   });
-  response.write(`retry: ${RETRY_MS}\n\n`);
+  response.write(`retry: ${RETRY_MS}\n${after === undefined ? '' : `id: ${after}\n`}\n`);
 
   const beats = repeat({
     clock,

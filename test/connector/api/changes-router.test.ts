@@ -265,7 +265,7 @@ describe('GET /v1/changes/stream', () => {
     await write('a');
     const stream = await openStream('/v1/changes/stream');
     expect(stream.response.headers['content-type']).toBe('text/event-stream; charset=utf-8');
-    expect(await stream.read()).toBe('retry: 1000\n\n');
+    expect(await stream.read()).toBe('retry: 1000\nid: 0\n\n');
     expect(parseEvent(await stream.read())).toMatchObject({
       id: '1',
       change: { type: 'connection.updated' },
@@ -311,6 +311,18 @@ describe('GET /v1/changes/stream', () => {
     await write('c');
     expect(parseEvent(await stream.read()).id).toBe('4');
     stream.abort();
+  });
+
+  it('begins with an id, so a reader that received no change resumes where it began, also for `latest`', async () => {
+    await write('a', 'b');
+    const stream = await openStream('/v1/changes/stream?after=latest');
+    const [, id = ''] = /^id: (.*)$/m.exec((await stream.read()) ?? '') ?? [];
+    stream.abort();
+    await write('c');
+    const resumed = await openStream('/v1/changes/stream?after=latest', { 'Last-Event-ID': id });
+    await resumed.read();
+    expect(parseEvent(await resumed.read()).id).toBe('4');
+    resumed.abort();
   });
 
   it('refuses a Last-Event-ID that is not a seq, and an invalid query', async () => {
