@@ -16,7 +16,8 @@ import { keepFile, type MediaStore } from '../media/media-store.ts';
 import type { NetworkReports, PhoneNetwork } from '../network/network.ts';
 import type { ChangeState, StateChange } from '../time/state-change.ts';
 import { applyReceipts } from './apply-receipts.ts';
-import { type IncomingMessage, receiveMessages, storableText } from './receive-messages.ts';
+import { checkStorableMedia } from './check-storable.ts';
+import { type IncomingMessage, receiveMessages } from './receive-messages.ts';
 import { readWarmup, type Warmup } from './send-allowance.ts';
 
 /**
@@ -44,7 +45,7 @@ export interface MessageControls {
   receive(connectionId: string, message: IncomingMessage): Promise<{ messageId: string }>;
   /** The same for several messages, in one transaction and in order. Returns the ids in the same order. */
   receiveMany(connectionId: string, batch: readonly IncomingMessage[]): Promise<string[]>;
-  /** The same for a file. Also throws `invalid_request`, for data that is not base64 or too long. */
+  /** The same for a file. Also throws `invalid_request`, for a name, a type or data that cannot be stored or served. */
   receiveFile(connectionId: string, from: string, file: WrittenFile): Promise<{ messageId: string }>;
   /**
    * Sets the status of an outgoing message, by the rules of the ladder. `changed` is false if the status was not new.
@@ -135,8 +136,9 @@ export function createMessageControls({
       first(await store((change) => write(change, connectionId, [message]))),
 
     async receiveFile(connectionId, from, written) {
-      const [filename, mimetype] = [storableText(written.filename), storableText(written.mimetype)];
-      const media = await mediaStore.save({ filename, mimetype, data: written.data });
+      const { filename, mimetype, data } = written;
+      checkStorableMedia({ filename, mimetype, data });
+      const media = await mediaStore.save({ filename, mimetype, data });
       try {
         const text = written.caption === undefined || written.caption === '' ? null : written.caption;
         return first(

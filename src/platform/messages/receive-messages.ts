@@ -30,7 +30,7 @@ interface Arrival {
 }
 
 /** The text as it can be stored, so that the list, the event and the database have the same text. */
-export function storableText(text: string): string {
+function storableText(text: string): string {
   return text.replaceAll('\0', ASSUMPTIONS.replacedText.value).toWellFormed();
 }
 

@@ -354,14 +354,16 @@ describe('media', () => {
       });
     });
 
-    it('is refused if it is not base64, and leaves nothing', async () => {
+    it('is refused if it is not base64 or cannot be served, and leaves nothing', async () => {
       const { connectionId } = await seed();
       const before = await pieces();
-      const call = service.platform.messages.receiveFile(connectionId, newPhone(), {
-        ...file,
-        data: 'QUJ\u0141',
-      });
-      await expect(call).rejects.toMatchObject({ code: 'invalid_request', field: 'media.data' });
+      for (const [field, given] of Object.entries({
+        'media.data': { data: 'QUJ\u0141' },
+        'media.mimetype': { mimetype: 'text/plain\r\nX-Injected: 1' },
+      })) {
+        const call = service.platform.messages.receiveFile(connectionId, newPhone(), { ...file, ...given });
+        await expect(call).rejects.toMatchObject({ code: 'invalid_request', field });
+      }
       const unknown = service.platform.messages.receiveFile('unknown', newPhone(), file);
       await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
       expect(await pieces()).toEqual(before);
