@@ -3,6 +3,7 @@ import { HANDLER_CONSUMER } from '../../contract/connector/consumers.ts';
 import { givenFields } from '../../contract/schema/given-fields.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
+import { ConfigurationError } from '../../runtime/config/configuration-error.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { findNetwork } from '../../runtime/public-network/check-host.ts';
@@ -199,10 +200,12 @@ async function checkRedis(
   const redisUrl = address ?? own;
   if (redisUrl === undefined)
     throw invalid('redisUrl', 'is missing, and REDIS_URL of the connector is not set; pass an address');
-  if (address !== undefined && !address.split(',').every((each) => URL.canParse(each.trim())))
-    throw invalid('redisUrl', 'must be an address such as redis://user:password@host:6379');
   const { inspectRedis } = await import('../../runtime/notifier/inspect-redis.ts');
-  const redis = await inspectRedis(redisUrl, clock);
+  const redis = await inspectRedis(redisUrl, clock).catch((error: unknown) => {
+    if (error instanceof ConfigurationError)
+      throw invalid('redisUrl', 'must be an address such as redis://user:password@host:6379');
+    throw error;
+  });
   if (redis.kind === 'unreachable') {
     logger.warn({ err: redis.error }, 'the Redis of a consumer does not answer');
     const which = address === undefined ? 'REDIS_URL of the connector' : 'redisUrl';

@@ -194,10 +194,7 @@ export function secretUrl<
     return urls.length > 0 && urls.every(accepts);
   };
   return define<Secret, Options>(options, {
-    allowed:
-      options.many === true
-        ? `one or more URLs that start with ${start}, separated by commas`
-        : `a URL that starts with ${start}`,
+    allowed: `${options.many === true ? `URLs, separated by commas, that start with ${start}` : `a URL that starts with ${start}`}; special characters in its password are percent-encoded`,
     schema: z
       .string()
       .refine(fits)

@@ -12,6 +12,8 @@ const HOSTS = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#,]*)((?:,[^/?#,]*)*)/;
 /** A name or address, IPv6 in brackets, and a port. */
 const HOST = /^(\[[0-9a-f:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/i;
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\]|%2f.*)?(?::\d+)?$/i;
+/** A % that is not part of a percent-encoding ends every decoder with an error that names no setting. */
+export const MALFORMED = /%(?![0-9a-f]{2})/i;
 const DEFAULT_PORT = 5432;
 
 function splitHosts(url: string): readonly string[] {
@@ -43,7 +45,7 @@ export function describeLocation(url: string, hosts: readonly Host[] = hostsOf(u
 export function parseUrl(url: string): URL {
   // The URL parser accepts only one host.
   const parsed = /^postgres(?:ql)?:\/\//.test(url) ? URL.parse(url.replace(HOSTS, '$1$2')) : null;
-  if (parsed === null || !splitHosts(url).every((host) => HOST.test(host))) {
+  if (parsed === null || MALFORMED.test(url) || !splitHosts(url).every((host) => HOST.test(host))) {
     throw new DatabaseUnavailable(
       'rejected_session',
       'the database URL does not have the format postgres://user:password@host:5432/database ' +

@@ -1,6 +1,7 @@
 import { Cluster, Redis } from 'ioredis';
 import { backOffMs } from '../clock/back-off.ts';
 import { ConfigurationError } from '../config/configuration-error.ts';
+import { MALFORMED } from '../database/database-url.ts';
 
 /** Addresses and credentials of Redis. Several nodes form a Redis Cluster. */
 export interface RedisNodes {
@@ -29,9 +30,9 @@ export function readRedisNodes(redisUrl: string): RedisNodes {
     return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '' ? [url] : [];
   });
   const [first] = urls;
-  if (first === undefined || urls.length !== redisUrl.split(',').length) {
+  if (first === undefined || urls.length !== redisUrl.split(',').length || MALFORMED.test(redisUrl)) {
     const problem =
-      'found an address that does not start with redis:// or rediss:// (not shown). Correct it.';
+      'found an address that does not start with redis:// or rediss://, or a % in it that is not percent-encoded (not shown). Correct it.';
     throw new ConfigurationError([{ setting: 'REDIS_URL', problem }]);
   }
   const nodes = urls.map((url) => ({

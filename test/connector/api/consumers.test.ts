@@ -428,6 +428,10 @@ describe('a consumer of kind bullmq', () => {
 
   it.each([
     [{ redisUrl: 'http://127.0.0.1:6379' }, 'redisUrl: must start with redis:// or rediss://.'],
+    [
+      { redisUrl: 'redis://:100%@127.0.0.1' },
+      'redisUrl: must be an address such as redis://user:password@host:6379.',
+    ],
     [{ queue: 'a:b' }, 'queue: must not contain a colon.'],
     [{ url: ADDRESS }, 'url: is not a known field of this body.'],
   ])('is refused with the field that is wrong: %j', async (fields, message) => {

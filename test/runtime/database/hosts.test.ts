@@ -42,6 +42,8 @@ describe('a database URL', () => {
     'postgres://h1:a,h2/db',
     'postgres://[::1/db',
     'mysql://h',
+    'postgres://u:100%@h/db',
+    'postgres://u:p%zz@h/db',
   ])('is refused: %s', (url) => {
     expect(isDatabaseUrl(url)).toBe(false);
   });

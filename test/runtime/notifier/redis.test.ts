@@ -51,7 +51,7 @@ describe('the address of Redis', () => {
     });
   });
 
-  it.each(['', 'localhost:6379', 'http://a', 'redis://a,nonsense:cAnaRy', 'redis://'])(
+  it.each(['', 'localhost:6379', 'http://a', 'redis://a,nonsense:cAnaRy', 'redis://', 'redis://:cAnaRy%@a'])(
     'is rejected if it is %j',
     (url) => {
       expect(() => readRedisNodes(url)).toThrow('REDIS_URL');
