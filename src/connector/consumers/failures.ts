@@ -70,7 +70,8 @@ export function createFailures({ clock, logger, random, row, keyOf }: FailuresOp
     /** The previous owner may have died of this change: the attempt counts unless it ends well. */
     suspect(item: Item): void {
       const attempts = item.attempts + 1;
-      if (attempts > row.attempts) giveUp(item, new ProcessEnded());
+      // A dead letter that is replayed has one more call.
+      if (attempts > Math.max(row.attempts, item.before + 1)) giveUp(item, new ProcessEnded());
       else park(item, attempts, { error: new ProcessEnded() }, true);
     },
     /** The call of a change did not take place: an attempt that was written ahead does not count. */

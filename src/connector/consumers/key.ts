@@ -8,6 +8,8 @@ export interface ItemOf<Owner> {
   key: KeyOf<Owner>;
   /** Calls that failed. */
   attempts: number;
+  /** Those before it became an entry: of a dead letter that is replayed, all. */
+  before: number;
   /** The previous owner died and may have been calling it: its next attempt is written before the call. */
   suspect: boolean;
   readonly bytes: number;
@@ -76,5 +78,5 @@ export function itemOf<Owner>(key: KeyOf<Owner>, change: Change, suspect: boolea
   const { seq, data } = change;
   const bytes = BYTES + 2 * ('text' in data ? (data.text?.length ?? 0) : 0);
   const attempts = key.parked?.seq === seq ? key.parked.attempts : 0;
-  return { seq, change, key, attempts, bytes, suspect, done: false, passed: false };
+  return { seq, change, key, attempts, before: 0, bytes, suspect, done: false, passed: false };
 }

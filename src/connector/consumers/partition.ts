@@ -247,6 +247,7 @@ export class Partition {
       const item = known.get(change.seq) ?? itemOf(key, change, this.#options.died && key.loaded <= SUSPECTS);
       if (!known.has(change.seq)) key.items.push(item);
       item.passed = true;
+      item.before = attempts;
       item.attempts = Math.max(attempts, item.attempts);
     }
     key.items.sort((a, b) => a.seq - b.seq);

@@ -280,6 +280,25 @@ describe('a dead letter that is replayed', () => {
     expect(bench.callsOf(connection).slice(3)).toEqual(['bad 3', 'worse 2']);
   });
 
+  it.each(['before', 'after'])(
+    'is called by a process that begins %s it and follows one that died',
+    async (when) => {
+      const connection = newId();
+      const dead = await bench.running({ attempts: 1 });
+      bench.answer = fail;
+      await bench.tell(connection, 'bad');
+      await dead.settle();
+      await bench.bury(dead);
+      bench.answer = () => undefined;
+      const replay = () => replayDeadLetter(bench.database, String(bench.calls[0]?.key), 0);
+      if (when === 'after') await replay();
+      const dispatch = await bench.running({ attempts: 1 });
+      if (when === 'before') await replay();
+      await dispatch.settle();
+      expect(bench.callsOf(connection)).toEqual(['bad 1', 'bad 2']);
+    },
+  );
+
   it('has one more call and blocks nothing if it fails', async () => {
     const connection = newId();
     const dispatch = await bench.running({ attempts: 1 });
