@@ -3,7 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { PublicReach } from '../../../src/connector/doctor/check-input.ts';
+import { serviceCheck } from '../../../src/connector/doctor/checks/service.ts';
+import type { ServiceCalls } from '../../../src/connector/doctor/service-calls.ts';
 import { createReceiverTally, type TallyKind } from '../../../src/connector/inbox/receiver-tally.ts';
+import { ServiceRefusal } from '../../../src/connector/service-client/service-errors.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { openPool } from '../../support/database.ts';
@@ -129,6 +132,18 @@ describe('the service', () => {
     expect(told(reports, 'webhook-address')).toMatch(/^ok/);
     expect(told(reports, 'numbers')).toMatch(/^ok/);
     expect(told(reports, 'reading')).toMatch(/^ok/);
+  });
+
+  it('is not said to need another API key if it refuses an access token', async () => {
+    const error = new ServiceRefusal({ status: 401, code: 'invalid_key' });
+    const service = { connections: async () => ({ ok: false, error }) } as unknown as ServiceCalls;
+    const account = { id: 'of-oauth', kind: 'oauth', subscriptionId: 's', configured: false } as const;
+    const found = await serviceCheck.run({
+      ...{ account: { ...account, baseUrl: null, webhookUrl: null }, service, settings: system.settings },
+      ...{ clock: systemClock, signal: new AbortController().signal, database: null, reach: {} },
+    });
+    expect(found).toMatchObject({ verdict: 'problem', says: 'The service refuses the access token.' });
+    expect(JSON.stringify(found)).not.toContain('key ');
   });
 
   it('is reported if it does not listen, or does not use TLS', async () => {
@@ -332,6 +347,10 @@ describe('the settings', () => {
   it('are reported if they have changed since the start', async () => {
     const service = { baseUrl: system.service.baseUrl, apiKey: 'another-key-of-the-account' };
     expect(await system.ask('account', { service })).toMatch(/^warning: SERVICE_API_KEY changed/);
+    // As with an OAuth app, whose accounts are in the database.
+    expect(await system.ask('account', { service: undefined })).toBe(
+      'ok: SERVICE_API_KEY is not set; one account is stored.',
+    );
     expect(await system.ask('connector', { apiToken: randomBytes(24).toString('base64url') })).toMatch(
       /^warning: The connector runs and is ready, but with a CONNECTOR_API_TOKEN that differs/,
     );
@@ -502,6 +521,15 @@ describe('several accounts', () => {
       [false, 'not_checked'],
     ]);
     expect(JSON.stringify(reports)).not.toContain('key-of-a-second');
+    // A key in the settings would be that of another account.
+    expect(told(reports, 'service')).not.toContain('SERVICE_API_KEY');
+    expect(told(reports, 'service')).toMatch(/remove the account \(DELETE \/v1\/accounts\/\S+\) and add it/);
+    system.service.fault = () => ({ status: 404, body: '<html>' });
+    const [, second] = (await system.examine()).filter(({ check }) => check === 'service');
+    expect(second).toMatchObject({
+      evidence: [expect.any(String), `baseUrl of the account is ${system.service.baseUrl}.`],
+      advice: ['Check baseUrl of the account: it must be the complete base address, including /api/v1.'],
+    });
   });
 });
 

@@ -12,7 +12,7 @@ export const accountCheck: Check<StoreCheckInput> = {
     if (service === undefined) {
       return accounts.length > 0
         ? ok(
-            `SERVICE_BASE_URL is not set; ${accounts.length === 1 ? 'one account is' : `${accounts.length} accounts are`} stored.`,
+            `SERVICE_API_KEY is not set; ${accounts.length === 1 ? 'one account is' : `${accounts.length} accounts are`} stored.`,
           )
         : warning('There is no account, so nothing is polled and no webhook is registered.', {
             advice: [

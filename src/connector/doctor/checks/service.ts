@@ -33,14 +33,15 @@ const UNUSABLE = 'service_unusable';
 
 function explainFailure(
   error: unknown,
-  { id, kind, ...account }: ExaminedAccount,
+  { id, kind, configured, ...account }: ExaminedAccount,
   settings: DoctorSettings,
 ): Finding {
   const baseUrl = account.baseUrl ?? '';
+  const place = configured || kind === 'oauth' ? 'SERVICE_BASE_URL' : 'baseUrl of the account';
   if (error instanceof ServiceUnreachable) {
     const { says, advice } = explainUnreachable(error, URL.parse(baseUrl)?.host ?? 'the service');
     return problem(says, {
-      evidence: [`SERVICE_BASE_URL is ${baseUrl}.`],
+      evidence: [`${place} is ${baseUrl}.`],
       advice: [advice],
       code: UNUSABLE,
     });
@@ -48,17 +49,28 @@ function explainFailure(
   if (!(error instanceof ServiceRefusal)) {
     return problem('The answer cannot be read, so it does not come from the service.', {
       evidence: [`GET ${baseUrl}/connections`],
-      advice: ['Check SERVICE_BASE_URL: it must end in /api/v1 and must not lead to a page of a proxy.'],
+      advice: [`Check ${place}: it must end in /api/v1 and must not lead to a page of a proxy.`],
       code: UNUSABLE,
     });
   }
   const evidence = [`GET /connections was answered with ${error.status} ${error.code}.`];
   switch (error.code) {
     case 'invalid_key':
+      if (kind === 'oauth') {
+        return problem('The service refuses the access token.', {
+          evidence,
+          advice: ['A worker refreshes it. If that fails, the check polls asks for a new consent.'],
+          code: UNUSABLE,
+        });
+      }
       return problem('The service refuses the API key: it is unknown or was revoked.', {
         evidence,
         advice: [
-          `Create a new key ${inPortal(settings, 'POST /workspaces/{id}/api-keys')}, set SERVICE_API_KEY to it and restart the connector.`,
+          `Create a new key ${inPortal(settings, 'POST /workspaces/{id}/api-keys')}, ${
+            configured
+              ? 'set SERVICE_API_KEY to it and restart the connector'
+              : `remove the account (DELETE /v1/accounts/${id}) and add it with the key; its messages are kept`
+          }.`,
           'Until then, sends wait. The first poll with a valid key catches up.',
         ],
         code: UNUSABLE,
@@ -87,11 +99,16 @@ function explainFailure(
         advice: ['No action is needed now. If it continues, check what else uses this key.'],
       });
     default:
-      return explainStatus(error, evidence, baseUrl);
+      return explainStatus(error, evidence, place, baseUrl);
   }
 }
 
-function explainStatus({ status }: ServiceRefusal, evidence: string[], baseUrl: string): Finding {
+function explainStatus(
+  { status }: ServiceRefusal,
+  evidence: string[],
+  place: string,
+  baseUrl: string,
+): Finding {
   if (status >= 500) {
     return problem('The service, or a proxy in front of it, fails.', {
       evidence,
@@ -102,8 +119,8 @@ function explainStatus({ status }: ServiceRefusal, evidence: string[], baseUrl: 
     });
   }
   return problem('The service refuses the call.', {
-    evidence: [...evidence, `SERVICE_BASE_URL is ${baseUrl}.`],
-    advice: ['Check SERVICE_BASE_URL: it must be the complete base address, including /api/v1.'],
+    evidence: [...evidence, `${place} is ${baseUrl}.`],
+    advice: [`Check ${place}: it must be the complete base address, including /api/v1.`],
     code: UNUSABLE,
   });
 }
