@@ -15,7 +15,8 @@ const COMMON = {
   },
 } as const;
 
-function baseUrl(text: string): string {
+/** The address of a sandbox. @throws UsageError */
+export function originOf(text: string): string {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
     throw new UsageError(`--url or SANDBOX_URL must be an address such as ${DEFAULT_URL}, not "${text}".`);
   }
@@ -31,7 +32,7 @@ export async function runSandbox(given: readonly string[], streams?: CommandStre
       subcommands: SUBCOMMANDS,
       more: '<connection> is an id, a phone number or a label.',
       open(options, env) {
-        const url = baseUrl(String(options['url'] ?? env['SANDBOX_URL'] ?? DEFAULT_URL));
+        const url = originOf(String(options['url'] ?? env['SANDBOX_URL'] ?? DEFAULT_URL));
         return { call: callSandboxAt(url), callPort: callPortAt(url) };
       },
     },

@@ -12,6 +12,7 @@ import { COMMANDS } from './commands.ts';
 import { readLocalSecrets } from './local-secrets.ts';
 import { portsFrom } from './ports.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
+import { originOf } from './run-sandbox.ts';
 import { openServerDatabase } from './server-database.ts';
 
 const COMMAND = {
@@ -151,8 +152,7 @@ async function withTarget<Result>(
   const { url } = options;
   const folder = String(options['data-dir'] ?? '.data/scenario');
   if (typeof url === 'string') {
-    if (!URL.canParse(url)) throw new UsageError('--url must be an address such as http://127.0.0.1:4000.');
-    const call = callPortAt(new URL(url).origin);
+    const call = callPortAt(originOf(url));
     return await work({ call, sleep, settle: () => awaitDeliveries(call, sleep) }, over.signal);
   }
   const logger = createLogger({ level: 'silent', name: 'scenario' });

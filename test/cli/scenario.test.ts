@@ -6,7 +6,13 @@ import { writeScenario } from '../../src/scenario/scenario.ts';
 import { ROOT } from '../support/root.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
 
-it.each(['replay', 'shrink'])('%s refuses a file without causes, and exits with 2', async (action) => {
+const RESET = { cause: 1, at: 0, surface: 'sandbox', method: 'POST', path: '/reset' } as const;
+
+it.each([
+  ['a file without causes', [], ['replay'], 'has no causes'],
+  ['a file without causes', [], ['shrink'], 'has no causes'],
+  ['an address without a scheme', [RESET], ['replay', '--url', 'localhost:1'], 'not "localhost:1"'],
+] as const)('refuses %s, and exits with 2', async (_, causes, [action, ...more], reason) => {
   const folder = mkdtempSync(join(tmpdir(), 'scenario-'));
   const file = join(folder, 'empty.jsonl');
   const at = '2026-01-15T12:00:00.000Z';
@@ -21,12 +27,12 @@ it.each(['replay', 'shrink'])('%s refuses a file without causes, and exits with 
       connector: true,
       complete: true,
       names: {},
-      causes: [],
+      causes,
       observations: [],
     }),
   );
-  const words = [join(ROOT, 'src/cli/scenario.ts'), action, file];
+  const words = [join(ROOT, 'src/cli/scenario.ts'), action, file, ...more];
   const { code, stdout, stderr } = await spawnCommand('node', words).ended;
   rmSync(folder, { recursive: true });
-  expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining('has no causes')]);
+  expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(reason)]);
 });
