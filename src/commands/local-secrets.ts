@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { generateSealingKey, SealingError } from '../runtime/sealing/key-ring.ts';
 
@@ -20,8 +20,18 @@ export function readLocalSecrets(file: string): LocalSecrets {
   mkdirSync(dirname(file), { recursive: true });
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
-  renameSync(draft, file);
-  return secrets;
+  try {
+    // Unlike a rename, it replaces no file of a start that was faster, whose key would be lost.
+    linkSync(draft, file);
+    return secrets;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return readLocalSecrets(file);
+    // Not every file system has links.
+    renameSync(draft, file);
+    return secrets;
+  } finally {
+    rmSync(draft, { force: true });
+  }
 }
 
 /** For a start whose key is in `file`: says that the key is another one than that of the stored secrets. */
