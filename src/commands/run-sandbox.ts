@@ -32,7 +32,7 @@ export async function runSandbox(given: readonly string[], streams?: CommandStre
       subcommands: SUBCOMMANDS,
       more: '<connection> is an id, a phone number or a label.',
       open(options, env) {
-        const url = originOf(String(options['url'] ?? env['SANDBOX_URL'] ?? DEFAULT_URL));
+        const url = originOf(String(options['url'] ?? (env['SANDBOX_URL'] || DEFAULT_URL)));
         return { call: callSandboxAt(url), callPort: callPortAt(url) };
       },
     },

@@ -58,12 +58,16 @@ const READ_EVERY_MS = 100;
 const MAX_READS = 300;
 
 const ACTIONS = { replay: runReplay, shrink: runShrink } as const;
+/** Options of the other action. */
+const STRAY = { replay: ['out'], shrink: ['receiver', 'secret', 'json', 'junit'] } as const;
 
 await runCommand(COMMAND, async (context) => {
   const { action = '', file = '' } = context.words;
   if (!Object.hasOwn(ACTIONS, action)) {
     throw new UsageError(`"${action}" is no action; use replay or shrink. See --help.`);
   }
+  const stray = STRAY[action as keyof typeof STRAY].find((name) => context.options[name] !== undefined);
+  if (stray !== undefined) throw new UsageError(`--${stray} is not an option of ${action}. See --help.`);
   const scenario = readFile(file);
   if (scenario.causes.length === 0)
     throw new UsageError(

@@ -461,6 +461,8 @@ describe('npm run sandbox while no sandbox runs', { timeout: SLOW_MS }, () => {
     onTestFinished(() => void vi.unstubAllEnvs());
     vi.stubEnv('SANDBOX_URL', 'http://127.0.0.1:9');
     expect((await runHere(['info'])).stderr).toContain('No sandbox listens at http://127.0.0.1:9.');
+    vi.stubEnv('SANDBOX_URL', '');
+    expect((await runHere(['info'])).stderr).not.toContain('must be an address');
   });
 
   it('refuses an invalid address', async () => {

@@ -11,6 +11,7 @@ const RESET = { cause: 1, at: 0, surface: 'sandbox', method: 'POST', path: '/res
 it.each([
   ['a file without causes', [], ['replay'], 'has no causes'],
   ['a file without causes', [], ['shrink'], 'has no causes'],
+  ['an option of the other action', [RESET], ['shrink', '--json'], '--json is not an option of shrink'],
   ['an address without a scheme', [RESET], ['replay', '--url', 'localhost:1'], 'not "localhost:1"'],
 ] as const)('refuses %s, and exits with 2', async (_, causes, [action, ...more], reason) => {
   const folder = mkdtempSync(join(tmpdir(), 'scenario-'));
