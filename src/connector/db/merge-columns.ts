@@ -232,14 +232,14 @@ export const CONNECTION_COLUMNS: readonly InputColumn<FoldedConnection>[] = [
 ];
 
 export interface EventColumn extends InputColumn<FoldedConnection> {
-  /** SQL: the new value, from the row `c` and the event `e`. */
+  /** SQL: the new value, from the row `c` and the event `excluded`. */
   readonly merged: string;
 }
 
 /** The row takes the value of the newest event. */
-const asReported = (name: string): string => `e.${name}`;
+const asReported = (name: string): string => `excluded.${name}`;
 /** The row keeps its value if the event has none. */
-const ifReported = (name: string): string => `coalesce(e.${name}, c.${name})`;
+const ifReported = (name: string): string => `coalesce(excluded.${name}, c.${name})`;
 
 function ofEvent<Column extends PgColumn>(
   of: Column,

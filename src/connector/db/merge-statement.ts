@@ -96,7 +96,14 @@ const isChanged = (bit: keyof typeof CHANGE): string =>
   `(${MERGED.flatMap((column) => column.changes[bit] ?? []).join('\n        OR ')})`;
 const KINDS = ['status', 'fields', 'bookkeeping', 'conflict'] as const;
 
-const EVENT_CHANGED = changedFields('c', '(e.was)');
+const EVENT_CHANGED = changedFields('c', '(excluded.was)');
+/** Events compare only with the last event, by the time of their payload. */
+const isNewer = (event: string): string =>
+  `(c.last_event_at IS NULL OR (${event}.last_event_at, ${event}.last_event_rank) > (c.last_event_at, c.last_event_rank))`;
+const isTaken = `${isReleased('c')} AND excluded.last_event_at IS NOT NULL AND ${isNewer('excluded')}`;
+const TAKE_EVENT = EVENT_COLUMNS.map(
+  ({ name, merged }) => `,\n         ${name} = CASE WHEN ${isTaken} THEN ${merged} ELSE c.${name} END`,
+).join('');
 
 /** What is reported about a connection that only a message has named; readers treat an absent field as null. */
 const NAMED_ONLY = `'{"visible": true}'::jsonb`;
@@ -188,8 +195,8 @@ input_connections AS (
 ),
 
 -- A connection belongs to one account; an unknown one is made for the account whose fact names it first, and that of a
--- removed account becomes its own. If another statement makes it at the same time, the update that changes nothing
--- still returns its owner.
+-- removed account becomes its own, with an event of it. If another statement makes it at the same time, the update that
+-- changes nothing still returns its owner.
 known AS (
   SELECT c.connection_id, c.account_id${when(via, ', c.history_until')} FROM connector.connections c
    WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i) AND NOT (${isReleased('c')})
@@ -206,8 +213,15 @@ made AS (
    ORDER BY connection_id, position
   ON CONFLICT (connection_id) DO UPDATE
      SET account_id = CASE WHEN ${isReleased('c')} THEN excluded.account_id ELSE c.account_id END,
-         visible = c.visible OR c.listed_at IS NULL
-  RETURNING c.connection_id, c.account_id, ${when(via, 'c.history_until, ')}c.xmax = 0 AS is_new, ${events ? CONNECTION_DATA : NAMED_ONLY} AS data
+         visible = c.visible OR c.listed_at IS NULL${when(
+           events,
+           `${TAKE_EVENT},
+         webhook_at = coalesce(excluded.webhook_at, c.webhook_at), version = c.version + 1, updated_at = excluded.updated_at`,
+         )}
+  RETURNING c.connection_id, c.account_id, ${when(via, 'c.history_until, ')}c.xmax = 0${when(
+    events,
+    ' OR EXISTS (SELECT FROM connector.connections k WHERE k.connection_id = c.connection_id)',
+  )} AS is_new, ${events ? `c.last_event_at, c.last_event_rank, ${CONNECTION_DATA}` : NAMED_ONLY} AS data
 ),
 owners AS (
   SELECT connection_id, account_id${when(via, ', history_until')} FROM known
@@ -217,7 +231,7 @@ owners AS (
 ${when(
   events,
   `
--- Connections that an event moved on. Events compare only with the last event, by the time of their payload.
+-- Connections that an event moved on.
 moved AS (
   UPDATE connector.connections c
      SET ${EVENT_COLUMNS.map(({ name, merged }) => `${name} = ${merged}`).join(',\n         ')},
@@ -225,10 +239,8 @@ moved AS (
          version = c.version + 1,
          updated_at = ${now}
     FROM (SELECT i.*, k AS was FROM input_connections i JOIN connector.connections k USING (connection_id, account_id)
-           WHERE i.last_event_at IS NOT NULL ORDER BY i.connection_id FOR UPDATE OF k) e
-   WHERE c.connection_id = e.connection_id
-     AND (c.last_event_at IS NULL
-          OR (e.last_event_at, e.last_event_rank) > (c.last_event_at, c.last_event_rank))
+           WHERE i.last_event_at IS NOT NULL ORDER BY i.connection_id FOR UPDATE OF k) excluded
+   WHERE c.connection_id = excluded.connection_id AND ${isNewer('excluded')}
   RETURNING c.connection_id, c.account_id, ${connectionChange(EVENT_CHANGED)} AS data,
             ${EVENT_CHANGED} <> '[]' AS is_news
 ),
@@ -336,7 +348,7 @@ ${when(
 -- would be lost. It fails as a serialization failure does, and the retry sees the row.
        , (SELECT count(connector.fail_for_retry())
           FROM made c JOIN input_connections i ON i.connection_id = c.connection_id AND i.account_id = c.account_id
-         WHERE NOT c.is_new AND i.last_event_at IS NOT NULL) AS raced`,
+         WHERE i.last_event_at IS NOT NULL AND ${isNewer('i')}) AS raced`,
 )}`;
   return {
     text: withoutComments(text),

@@ -357,6 +357,34 @@ describe('connections and their accounts', () => {
     );
   });
 
+  it('applies an event of a connection of a removed account for the account that takes it over', async () => {
+    const [connection, message] = [newId(), newId()];
+    await commit({ connection: outage(connection, T0) });
+    await releaseConnections(database, ACCOUNT, T0);
+    const late = { ...recovery(connection, T0 - 1), accountId: 'account-2' };
+    expect((await commit({ connection: late })).outcomes).toEqual({ merged: 1 });
+    expect(await readConnection(connection)).toMatchObject({
+      account_id: 'account-2',
+      needs_reconnect: true,
+    });
+    await releaseConnections(database, 'account-2', T0);
+    const result = await commit(
+      { connection: recovery(connection, T0 + 1) },
+      { message: received(connection, message) },
+    );
+    expect(result.outcomes).toEqual({ merged: 2 });
+    expect(await readConnection(connection)).toMatchObject({
+      account_id: ACCOUNT,
+      visible: true,
+      status: 'connected',
+      needs_reconnect: false,
+      reason: null,
+      last_event_at: T0 + 1,
+    });
+    const told = (await readAllChanges(database)).filter((row) => row.connection_id === connection);
+    expect(told.map(({ data }) => data['needsReconnect'])).toEqual([true, true, false, undefined]);
+  });
+
   it('assigns an unknown connection to one of two accounts in the same batch', async () => {
     const [connection, message] = [newId(), newId()];
     const result = await commit(
