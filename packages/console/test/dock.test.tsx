@@ -183,6 +183,20 @@ describe('faults in the dock', () => {
     );
   });
 
+  it('send no field that the form shows no more', async () => {
+    const answers = { ...faults(), 'POST /sandbox/v1/faults': invalid('action.code', 'is required.') };
+    const page = await openPage('/calls', { answers });
+    await screen.findByText('live');
+    await page.user.keyboard('f');
+    const form = within(await screen.findByRole('form', { name: 'A rule of your own' }));
+    await page.user.selectOptions(form.getByLabelText('Applies to'), 'Calls to the API');
+    await page.user.click(form.getByRole('button', { name: 'Arm' }));
+    await screen.findByText('is required.');
+    expect(page.writes.map(({ body }) => body)).toEqual([
+      { id: 'my-rule', match: { surface: 'api' }, action: { type: 'status' } },
+    ]);
+  });
+
   it('are read from a form as the API expects them', () => {
     expect(
       readRule([

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { flushSync } from 'react-dom';
 import type {
   FaultActionType,
   FaultRule,
@@ -181,7 +182,8 @@ function OwnRule() {
               {...input}
               className="field"
               value={surface}
-              onChange={({ target }) => setSurface(target.value as FaultSurface)}
+              // The form is read next, with the fields of the choice.
+              onChange={({ target }) => flushSync(() => setSurface(target.value as FaultSurface))}
             >
               {Object.entries(SURFACES).map(([value, label]) => (
                 <option key={value} value={value}>
@@ -197,7 +199,7 @@ function OwnRule() {
               {...input}
               className="field"
               value={action}
-              onChange={({ target }) => setAction(target.value as FaultActionType)}
+              onChange={({ target }) => flushSync(() => setAction(target.value as FaultActionType))}
             >
               {actions.map((type) => (
                 <option key={type} value={type}>
