@@ -207,6 +207,18 @@ describe('a conversation', () => {
     expect(screen.queryByText('note.txt')).not.toBeNull();
   });
 
+  it('does not send with the Enter that ends the input of composed characters', async () => {
+    const page = await openPage(CHAT, {
+      answers: { ...world([said('1', 10)]), 'POST /connector/v1/messages': { outboundId: 'o1' } },
+    });
+    const field = await answer();
+    await page.user.type(field, 'kon');
+    field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true }));
+    await page.user.type(field, 'nichiwa{Enter}');
+    await waitFor(() => expect(field.value).toBe(''));
+    expect(page.writes).toMatchObject([{ body: { text: 'konnichiwa' } }]);
+  });
+
   it('sends a file with a caption, which can be removed again', async () => {
     const page = await openPage(CHAT, {
       answers: { ...world([said('1', 10)]), 'POST /connector/v1/messages': { outboundId: 'o1' } },

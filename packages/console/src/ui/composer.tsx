@@ -68,7 +68,8 @@ export function Composer({
     }
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key === 'Enter' && !event.shiftKey) {
+    // Enter also ends the input of characters that are composed.
+    if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) {
       event.preventDefault();
       void submit();
     } else if (event.key === 'Escape') field.current?.blur();
