@@ -131,6 +131,36 @@ describe('the phone of a contact', () => {
     expect(await texts()).toEqual(['Text new', 'Text more']);
   });
 
+  it('does not show what it wrote before the sandbox was reset', async () => {
+    const page = await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
+      answers: world([], {
+        [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: { messageId: 'm1' },
+      }),
+    });
+    await page.user.type(
+      await screen.findByRole('textbox', { name: /^Message to Front desk/ }),
+      'Text new{Enter}',
+    );
+    await screen.findByText(/^Not delivered yet/);
+    page.hear({ type: 'changed', what: 'everything' });
+    await screen.findByText('Nothing was written yet');
+  });
+
+  it('is not written again because the clock could not be read', async () => {
+    const page = await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
+      answers: world([], {
+        [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: { messageId: 'm1' },
+      }),
+    });
+    const field = await screen.findByRole<HTMLTextAreaElement>('textbox', { name: /^Message to Front desk/ });
+    page.answer({
+      'GET /sandbox/v1/clock': new Refusal(500, { error: 'internal_error', message: 'The server failed.' }),
+    });
+    await page.user.type(field, 'Text new{Enter}');
+    await screen.findByText(/The server failed/);
+    expect([page.writes, field.value]).toEqual([[], 'Text new']);
+  });
+
   it('reads what it has not read', async () => {
     const page = await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
       answers: world(

@@ -1,9 +1,9 @@
 import { getRouteApi } from '@tanstack/react-router';
-import { useCallback, useMemo, useState } from 'react';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import type { PutContactRequest } from '../../../../../src/contract/sandbox/contacts.ts';
 import { sandbox } from '../../data/client.ts';
 import { SERVICE_CONNECTIONS } from '../../data/connections.ts';
-import { queries } from '../../data/live.ts';
+import { queries, stream } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
@@ -68,6 +68,14 @@ export function ContactChat({
   readonly name: string;
 }) {
   const [written, setWritten] = useState<readonly Bubble[]>([]);
+  // The sandbox may have been reset: then it was never written.
+  useEffect(
+    () =>
+      stream().listen((event) => {
+        if (event.type === 'changed' && event.what === 'everything') setWritten([]);
+      }),
+    [],
+  );
   const { data: received } = useRead({
     queryKey: ['messages', 'received', phone],
     queryFn: () =>
