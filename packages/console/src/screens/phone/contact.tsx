@@ -88,11 +88,12 @@ export function ContactChat({
     },
   });
   const write = async (content: Content): Promise<void> => {
+    // What fails after the message was written would have it written again.
+    const { now } = await sandbox('GET', '/clock');
     const { messageId } = await sandbox('POST', '/contacts/{phone}/messages', {
       params: { phone },
       body: { connectionId, ...content },
     });
-    const { now } = await sandbox('GET', '/clock');
     const bubble: Bubble = {
       id: messageId,
       isOwn: true,
