@@ -130,8 +130,8 @@ async function initialize(
   }
 }
 
-/** The last output of a program that failed, or why it could not be started. */
-function describeExec(error: unknown): string {
+/** What a program that failed says last, its last error if it names one, or why it could not be started. */
+export function describeExec(error: unknown): string {
   const code: unknown = Reflect.get(Object(error), 'code');
   if (code === 'EPERM')
     return 'this process must not run programs as another user; start it as an ordinary user';
@@ -139,5 +139,6 @@ function describeExec(error: unknown): string {
     return 'the program does not run on this system (it needs glibc, which Alpine Linux lacks)';
   const stderr: unknown = Reflect.get(Object(error), 'stderr');
   const lines = typeof stderr === 'string' ? stderr.trim().split('\n') : [];
-  return lines.at(-1) ?? String(code);
+  const named = lines.findLast((line) => /(?:FATAL|PANIC|error):/.test(line));
+  return named?.replace(/^.*?(?=FATAL|PANIC|error)/, '') ?? lines.at(-1) ?? String(code);
 }

@@ -19,6 +19,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../../src/runtime/database/database.ts';
+import { describeExec } from '../../../../src/runtime/database/embedded/cluster.ts';
 import { locateBinaries } from '../../../../src/runtime/database/embedded/programs.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../../src/runtime/database/embedded.ts';
 import { createLogger } from '../../../../src/runtime/logger/logger.ts';
@@ -358,4 +359,16 @@ describe('embedded Postgres', () => {
       expect(await findPostmaster(user.location)).toBeUndefined();
     });
   });
+});
+
+it('an initdb that fails is described by its error, not by what it cleans up', () => {
+  const stderr = [
+    '2026-01-15 12:00:00.515 UTC [7] FATAL:  could not write to file "base/4/1249": No space left on device',
+    '2026-01-15 12:00:00.515 UTC [7] STATEMENT:  CREATE DATABASE template0;',
+    'child process exited with exit code 1',
+    'initdb: removing contents of data directory "cluster.new"',
+  ].join('\n');
+  expect(describeExec({ code: 1, stderr })).toBe(
+    'FATAL:  could not write to file "base/4/1249": No space left on device',
+  );
 });
