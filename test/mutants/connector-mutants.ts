@@ -205,7 +205,7 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.dispatch.dead-letter',
     test: 'sets a change aside after its attempts',
-    find: 'if (item.attempts >= row.attempts) {',
+    find: 'if (item.attempts >= row.attempts && items.length === 1) {',
     replace: 'if (item.attempts > row.attempts) {',
   },
   {

@@ -54,7 +54,8 @@ export function createFailures({ clock, logger, random, row, keyOf }: FailuresOp
     fail(items: readonly Item[], end: Failure): void {
       for (const item of isOrdered ? items.slice(0, 1) : items) {
         item.attempts += 1;
-        if (item.attempts >= row.attempts) {
+        // After that of a batch, each change has a call of its own.
+        if (item.attempts >= row.attempts && items.length === 1) {
           giveUp(item, end.error);
           continue;
         }

@@ -176,6 +176,26 @@ describe('a batch', () => {
     expect(await figures()).toMatchObject({ waiting: 0, parked: 0 });
     await consumer.close();
   });
+
+  it.each([true, false])('is the last attempt of none of its changes (ordered: %s)', async (ordered) => {
+    const got: unknown[] = [];
+    const { consumer } = await consumerOf(
+      async (call) => {
+        if (textsOf(call).includes('bad')) return { kind: 'failed', error: new Error('no') };
+        got.push(...textsOf(call));
+        return TAKEN;
+      },
+      { batch: 9, attempts: 1, settings: { url: 'https://crm.example', ordered } },
+    );
+    await bench.tell(newId(), '1', '2', 'bad', '4');
+    for (let looks = 0; looks < 5; looks += 1) {
+      await consumer.settle();
+      await bench.clock.skip(1_000);
+    }
+    expect(got.toSorted()).toEqual(['1', '2', '4']);
+    expect(await figures()).toMatchObject({ deadLetters: 1, waiting: 0, parked: 0 });
+    await consumer.close();
+  });
 });
 
 describe('a consumer that is not ordered', () => {
