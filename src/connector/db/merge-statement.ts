@@ -238,7 +238,8 @@ moved AS (
          webhook_at = ${now},
          version = c.version + 1,
          updated_at = ${now}
-    FROM (SELECT i.*, k AS was FROM input_connections i JOIN connector.connections k USING (connection_id, account_id)
+    FROM (SELECT i.*, k AS was FROM input_connections i JOIN known USING (connection_id, account_id)
+            JOIN connector.connections k USING (connection_id, account_id)
            WHERE i.last_event_at IS NOT NULL ORDER BY i.connection_id FOR UPDATE OF k) excluded
    WHERE c.connection_id = excluded.connection_id AND ${isNewer('excluded')}
   RETURNING c.connection_id, c.account_id, ${connectionChange(EVENT_CHANGED)} AS data,

@@ -383,6 +383,9 @@ describe('connections and their accounts', () => {
     });
     const told = (await readAllChanges(database)).filter((row) => row.connection_id === connection);
     expect(told.map(({ data }) => data['needsReconnect'])).toEqual([true, true, false, undefined]);
+    await releaseConnections(database, ACCOUNT, T0);
+    expect((await commit({ connection: outage(connection, T0 + 2) })).outcomes).toEqual({ merged: 1 });
+    expect(await readConnection(connection)).toMatchObject({ visible: true, needs_reconnect: true });
   });
 
   it('assigns an unknown connection to one of two accounts in the same batch', async () => {

@@ -140,7 +140,8 @@ moved AS (
          webhook_at = $42::bigint,
          version = c.version + 1,
          updated_at = $42::bigint
-    FROM (SELECT i.*, k AS was FROM input_connections i JOIN connector.connections k USING (connection_id, account_id)
+    FROM (SELECT i.*, k AS was FROM input_connections i JOIN known USING (connection_id, account_id)
+            JOIN connector.connections k USING (connection_id, account_id)
            WHERE i.last_event_at IS NOT NULL ORDER BY i.connection_id FOR UPDATE OF k) excluded
    WHERE c.connection_id = excluded.connection_id AND (c.last_event_at IS NULL OR (excluded.last_event_at,
        excluded.last_event_rank) > (c.last_event_at,
