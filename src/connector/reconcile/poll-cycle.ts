@@ -87,7 +87,8 @@ export async function runPollCycle(
   const progress = boundProgress(stored, { now: clock.now(), createdSince: latest - sinceGoodMs });
   const isImport = stored.coverage.watermark === null && state.lastGoodAt === null;
   if (isImport) noteBeginning(context);
-  const outdated = outdatedDays(progress);
+  // A gap that is open would end above these days.
+  const outdated = progress.coverage.gaps.length > 0 ? null : outdatedDays(progress);
   const from = lower(fromHistory(progress), outdated?.floor);
   const walking = { ...context, historyFrom: progress.historyFrom };
   const walk = await walkAccount(walking, from, latest, newest.read);

@@ -318,6 +318,27 @@ describe('a record that is written differently', () => {
     expect(await noted()).toEqual([]);
   });
 
+  it('is read again by a newer reader that finds a gap open', async () => {
+    bench.service.pageSize = 5;
+    addMany(30, start, MINUTE);
+    const [, odd] = bench.service.messages;
+    if (odd === undefined) return expect.fail('no message');
+    odd.shown = { id: {} };
+    await bench.poll();
+    delete odd.shown;
+    for (let index = 0; index < 20; index += 1)
+      bench.service.addMessage('c1', bench.clock.now() - index * MINUTE);
+    const budget = { coverage: 1, visibility: 3, sweep: 3 };
+    await bench.poll({ budget });
+    await bench.database.query(
+      `update connector.gaps set slot = '1:' || substr(slot, 3) where kind = 'unread'`,
+    );
+    await bench.poll({ budget });
+    for (let polls = 0; polls < 3; polls += 1) await bench.poll();
+    expect(await bench.storedIds()).toEqual(serviceIds());
+    expect((await readProgress(bench.database, ACCOUNT)).unread).toEqual([]);
+  });
+
   it.each(['', null, undefined])('is read from a last page whose cursor is %j', async (nextCursor) => {
     const odd = bench.service.addMessage('c1', start);
     const messages = [{ ...odd, createdAt: new Date(start).toISOString() }];
