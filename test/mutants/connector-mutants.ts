@@ -103,8 +103,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.merge.payload-time',
     test: 'orders connection events by their payload time',
-    find: '(e.last_event_at, e.last_event_rank) > (c.last_event_at, c.last_event_rank)',
-    replace: 'e.last_event_at IS NOT NULL',
+    find: '.last_event_rank) > (c.last_event_at, c.last_event_rank)',
+    replace: '.last_event_rank) IS NOT NULL',
   },
   {
     rule: 'connector.merge.fence',
