@@ -301,6 +301,21 @@ describe('a grant', () => {
   });
 
   it.each([
+    ['is revoked', { revokedAt: at(20) }, 0, 'revokedat 2026-01-15 12:00:20'],
+    ['has expired', {}, 60, 'expiredat 2026-01-15 12:01:00'],
+  ] as const)('of a grant that %s say that they cannot be used', async (_, changed, now, words) => {
+    await openPage('/access/grant-g1', {
+      answers: {
+        ...keys(KEY),
+        'GET /sandbox/v1/grants': { entries: [{ ...GRANT, ...changed }] },
+        'GET /sandbox/v1/clock': { now: at(now), frozen: true },
+      },
+    });
+    const tokens = within(await screen.findByRole('region', { name: 'Refresh tokens' }));
+    await waitFor(() => expect(tokens.getAllByRole('listitem')[0]?.textContent).toBe(words));
+  });
+
+  it.each([
     ['key-k9', 'There is no such key'],
     ['app-k9', 'There is no such app'],
     ['grant-k9', 'There is no such grant'],

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { Scope } from '../../../../../src/contract/service/scopes.ts';
 import { sandbox } from '../../data/client.ts';
+import { useVirtualNow } from '../../data/clock.ts';
 import { queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
@@ -80,22 +81,31 @@ export function GrantDetail({ id }: { readonly id: string }) {
   );
 }
 
-function Family({ grant: { refreshTokens, refreshes } }: { readonly grant: Grant }) {
+function Family({ grant: { refreshTokens, refreshes, revokedAt } }: { readonly grant: Grant }) {
+  const time = useVirtualNow();
+  const stateOf = ({ expiresAt, usedAt }: Grant['refreshTokens'][number]) => {
+    if (usedAt !== null) return { state: 'replaced', when: usedAt };
+    if (revokedAt !== null) return { state: 'revoked', when: revokedAt };
+    const isOver = time !== undefined && Date.parse(expiresAt) <= time.now;
+    return { state: isOver ? 'expired' : 'usable', when: expiresAt };
+  };
   return (
     <section aria-label="Refresh tokens">
       <h2>Refresh tokens, refreshed {showCount(refreshes, 'time')}</h2>
       {refreshTokens.length === 0 ? <p className="soft">None was issued.</p> : null}
       <ol className="family">
-        {refreshTokens.map(({ expiresAt, usedAt }) => (
-          <li key={`${expiresAt}${usedAt}`}>
-            <Chip tone={usedAt === null ? 'good' : 'plain'}>{usedAt === null ? 'usable' : 'replaced'}</Chip>
-            <span className="soft">
-              {usedAt === null
-                ? `until ${showDateTime(Date.parse(expiresAt))}`
-                : `at ${showDateTime(Date.parse(usedAt))}`}
-            </span>
-          </li>
-        ))}
+        {refreshTokens.map((token) => {
+          const { state, when } = stateOf(token);
+          const isUsable = state === 'usable';
+          return (
+            <li key={`${token.expiresAt}${token.usedAt}`}>
+              <Chip tone={isUsable ? 'good' : 'plain'}>{state}</Chip>
+              <span className="soft">
+                {isUsable ? 'until' : 'at'} {showDateTime(Date.parse(when))}
+              </span>
+            </li>
+          );
+        })}
       </ol>
     </section>
   );
