@@ -106,6 +106,8 @@ describe('dead letters', () => {
     await page.user.click(screen.getAllByRole('button', { name: 'Replay all 2' }).at(-1) as HTMLElement);
     await screen.findByText('Done: 2 of 2');
     expect(replayed(page.writes)).toEqual(['a', 'b', 'c']);
+    // What is left has neither value of the filter.
+    await waitFor(() => expect(rows('Dead letters')[0]?.textContent).toMatch(/^4 /));
   });
 
   it('keep a question open, and its button disabled, until the replay before it has ended', async () => {

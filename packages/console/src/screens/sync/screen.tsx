@@ -258,8 +258,11 @@ function Letters() {
   const replay = (id: string) => connector('POST', '/v1/dead-letters/{id}/replay', { params: { id } });
   const one = useAction({ mutationFn: replay, onSettled: readAgain });
   const all = data?.deadLetters ?? [];
+  /** A value that no letter has any more would hide all others. */
+  const chosen = (key: (typeof LETTER_FILTERS)[number]): string =>
+    all.map((letter) => valuesOf(letter)[key]).find((value) => value === filter[key]) ?? ANY;
   const letters = all.filter((letter) =>
-    LETTER_FILTERS.every((key) => (filter[key] ?? ANY) === ANY || filter[key] === valuesOf(letter)[key]),
+    LETTER_FILTERS.every((key) => [ANY, valuesOf(letter)[key]].includes(chosen(key))),
   );
   const count = letters.length;
   return (
@@ -278,7 +281,7 @@ function Letters() {
                 <span className="faint">{key}</span>
                 <select
                   className="field"
-                  value={filter[key] ?? ANY}
+                  value={chosen(key)}
                   onChange={({ target }) => setFilter({ ...filter, [key]: target.value })}
                 >
                   {[ANY, ...new Set(all.map((letter) => valuesOf(letter)[key]))].map((value) => (
