@@ -90,6 +90,19 @@ describe('creating a connection', () => {
     expect(first).toMatch(/.{16}/);
   });
 
+  it('uses another key for another label, because the first answer may have been lost', async () => {
+    const page = await openPage('/connections', { answers: { [CREATE]: refused } });
+    await button('New connection');
+    await page.user.keyboard('c');
+    await hasFocus('Label');
+    await page.user.keyboard('One{Enter}');
+    await screen.findByRole('alert');
+    await page.user.keyboard(' more{Enter}');
+    await waitFor(() => expect(page.writes).toHaveLength(2));
+    const [first, second] = page.writes.map(({ headers }) => headers['idempotency-key']);
+    expect(second).not.toBe(first);
+  });
+
   it('offers the workspaces if there are several', async () => {
     const slots = { total: 10, used: 1, available: 9, nextExpiry: null };
     const workspace = (id: string) => ({ id, kind: 'standalone', createdAt: at(), slots, apiKeys: [] });

@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useRef } from 'react';
 import { service } from '../../data/client.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
@@ -12,15 +12,21 @@ import { WORKSPACES } from '../access/lists.ts';
 /** Creates a connection over the API of the service, as an integration does, and opens it. */
 export function CreateConnection({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate();
-  // A repeated submit of the same form is the same connection.
-  const [key] = useState(() => randomId());
+  // A repeated submit of the same label is the same connection.
+  const tried = useRef<{ readonly label?: string; readonly key: string }>({ key: '' });
   const { data: workspaces = [] } = useRead(WORKSPACES);
   const create = useAction({
     mutationFn: (fields: FormData) => {
-      const [label, workspace] = ['label', 'x-workspace-id'].map((name) => String(fields.get(name) ?? ''));
+      const [label = '', workspace = ''] = ['label', 'x-workspace-id'].map((name) =>
+        String(fields.get(name) ?? ''),
+      );
+      if (tried.current.label !== label) tried.current = { label, key: randomId() };
       return service('POST', '/connections', {
         body: label === '' ? {} : { label },
-        headers: { 'idempotency-key': key, ...(workspace === '' ? {} : { 'x-workspace-id': workspace }) },
+        headers: {
+          'idempotency-key': tried.current.key,
+          ...(workspace === '' ? {} : { 'x-workspace-id': workspace }),
+        },
       });
     },
     onSuccess: ({ connection: { id } }) => {
