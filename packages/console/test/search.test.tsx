@@ -69,6 +69,14 @@ describe('the search', () => {
     expect(screen.queryByRole('dialog')).toBeNull();
   });
 
+  it('opens nothing with the Enter that ends the input of composed characters', async () => {
+    await search('/calls', '+44 7700 900201', { answers });
+    await found();
+    const enter = new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true });
+    document.activeElement?.dispatchEvent(enter);
+    expect(document.querySelector('dialog')?.open).toBe(true);
+  });
+
   it('shows at most five hits of a kind', async () => {
     const entries = ['1', '2', '3', '4', '5', '6'].map((id) => ({ ...DESK, id, label: `Desk ${id}` }));
     await search('/calls', 'desk', { answers: { ...answers, 'GET /sandbox/v1/connections': { entries } } });

@@ -48,6 +48,7 @@ export function SearchDialog({ onClose }: { readonly onClose: () => void }) {
     if (chosen !== undefined) open(chosen);
   });
   const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.nativeEvent.isComposing) return;
     if (event.key === 'Enter') {
       if (isCurrent && chosen !== undefined) open(chosen);
       else if (text.trim() !== '') {
