@@ -68,6 +68,16 @@ describe('the phones', () => {
     await screen.findByText(/reads after 1\.5 s/);
     expect([location.pathname, location.search]).toEqual(['/phone/447700900299', '?list=contacts']);
   });
+
+  it('of contacts are filtered among contacts', async () => {
+    const page = await openPage('/phone?list=contacts', {
+      answers: world([], { 'GET /sandbox/v1/contacts': { entries: [SILENT] } }),
+    });
+    await page.user.type(await screen.findByRole('combobox', { name: 'Filter' }), 'network:no{Enter}');
+    await waitFor(() => expect(location.search).toBe('?list=contacts&q=network%3Ano'));
+    await page.user.click(await button('Clear the filter'));
+    await waitFor(() => expect(location.search).toBe('?list=contacts'));
+  });
 });
 
 describe('the phone of a contact', () => {

@@ -67,8 +67,8 @@ export function QueryBar({
   const apply = (q: string): void => {
     setOpen(false);
     setActive(-1);
-    const next = q.trim();
-    void navigate({ to: '.', search: (next === '' ? {} : { q: next }) as never });
+    const next = q.trim() || undefined;
+    void navigate({ to: '.', search: ((all: object) => ({ ...all, q: next })) as never });
   };
   const take = ({ word }: Hint): void => {
     const isWhole = !word.endsWith(':');
