@@ -94,9 +94,9 @@ export function createShares(options: SharesOptions): Shares {
 
   async function take(number: number): Promise<void> {
     await hold(`${CONSUMER}:${name}/${number}`, async (lease, lost) => {
-      const opened = await openPartition(database, name, number, lease);
+      const opened = closed ? undefined : await openPartition(database, name, number, lease);
       const left = Promise.withResolvers<void>();
-      if (opened === undefined || closed) return { left: Promise.resolve() };
+      if (opened === undefined) return { left: Promise.resolve() };
       const { placeId, place, died, letters } = opened;
       const { limit, quiet, onReady, isDue } = options;
       const partition = new Partition({
@@ -147,7 +147,9 @@ export function createShares(options: SharesOptions): Shares {
     const free = Array.from({ length: PARTITIONS }, (_, number) => number).filter(
       (number) => !held.has(number) && !taken.has(`${CONSUMER}:${name}/${number}`),
     );
-    await Promise.all(free.slice(0, Math.max(0, share - held.size)).map(take));
+    // All of them have ended before the process leaves, also if one of them fails.
+    const ends = await Promise.allSettled(free.slice(0, Math.max(0, share - held.size)).map(take));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
   return {

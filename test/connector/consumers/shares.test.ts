@@ -147,6 +147,23 @@ describe('the partitions of a consumer', () => {
     expect(bench.callsOf(late)).toEqual(['left 1']);
   });
 
+  it('are given back by a process that stops while it takes them, although one could not be taken', async () => {
+    const held = holdingAnswer(bench.database, (text) => text.includes('from "connector"."parked"'));
+    const database = withQuery(held.database, (...query) => {
+      if (query[1]?.[0] === 'consumer:handler/0') throw new Error('no');
+      return held.database.query(...query);
+    });
+    const process = bench.process({}, { database });
+    const started = process.start();
+    await held.reached;
+    await bench.clock.advance(0);
+    const closed = process.close();
+    await bench.clock.advance(0);
+    held.goOn();
+    await Promise.all([started, closed]);
+    expect(await bench.database.query('select from connector.consumer_places where open')).toEqual([]);
+  });
+
   it('keep out what was written under a lease that was lost and taken again since', async () => {
     const { database, clock } = bench;
     const presence = createPresence({ database, clock, logger: silentLogger, works: true });
