@@ -69,7 +69,7 @@ export function createPollMemory(): PollMemory {
     clientOf(options, account) {
       // The token of a grant changes.
       if (account.kind !== 'api_key') return clientOf(options, account);
-      const of = [account.credentialVersion, account.network, account.baseUrl].join(' ');
+      const of = [account.createdAt, account.credentialVersion, account.network, account.baseUrl].join(' ');
       const known = clients.get(account.id);
       if (known?.of === of) return known.client;
       const client = clientOf(options, account);

@@ -32,6 +32,14 @@ const readConnection = async () => {
   return row;
 };
 
+it('an account that was removed and added again is polled with its new key', async () => {
+  await bench.database.query('truncate connector.accounts, connector.subscriptions, connector.poll_states');
+  await bench.configure({ service: { baseUrl: bench.service.baseUrl, apiKey: 'key-2' } });
+  bench.service.apiKeys.clear();
+  bench.service.apiKeys.add('key-2');
+  await poll();
+});
+
 describe('a poll with the answers of the one before', () => {
   it('merges nothing, and counts as a good poll', async () => {
     expect(await poll()).toBe(false);
