@@ -163,10 +163,10 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     note();
   }
 
-  /** History waits until the feed was read to its end, and leaves room for what comes meanwhile. */
+  /** History waits until the feed was read as far as possible, and leaves room for what comes meanwhile. */
   function takeQuiet(): Key | undefined {
-    const isTurn = position >= feed.known && runningQuiet < Math.max(1, row.concurrency / 2);
-    return isTurn ? quiet.shift() : undefined;
+    const isRead = position >= feed.known || (outage.lasts && isFull());
+    return isRead && runningQuiet < Math.max(1, row.concurrency / 2) ? quiet.shift() : undefined;
   }
 
   function begin(key: Key): void {

@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { readConsumers } from '../../../src/connector/consumers/consumer-store.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { MessageFacts } from '../../../src/connector/db/facts.ts';
 import { ofFile } from '../../support/of-file.ts';
@@ -69,6 +70,35 @@ describe('the history of connections', () => {
     await process.settle();
     expect(called().indexOf('new')).toBe(0);
     expect(called().slice(1)).toEqual(texts);
+  });
+
+  it('is tried while it fills the memory and the consumer is unavailable', { timeout: 60_000 }, async () => {
+    await registered();
+    const [row] = await readConsumers(bench.database);
+    if (row === undefined) throw new Error('there is no consumer');
+    const called = new Set<number>();
+    let away = true;
+    const consumer = await bench.consumer(row, {
+      async call({ changes }) {
+        if (away) return { kind: 'unavailable', error: new Error('no') };
+        for (const { change } of changes) called.add(change.seq);
+        return { kind: 'taken' };
+      },
+    });
+    onTestFinished(() => consumer.close());
+    await addHistory(newId(), ['first']);
+    await consumer.check();
+    await consumer.settle();
+    const connectionId = newId();
+    await addHistory(
+      connectionId,
+      Array.from({ length: 6_000 }, (_, index) => `${index} of ${connectionId}`),
+    );
+    await consumer.settle();
+    away = false;
+    await bench.clock.advance(30_000);
+    await consumer.settle();
+    expect(called.size).toBe(6_001);
   });
 
   it('leaves half of the places to what comes while it is called', async () => {
