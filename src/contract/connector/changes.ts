@@ -98,7 +98,7 @@ export const change = z.discriminatedUnion('type', [
     ...ofMessage,
     type: z
       .literal('message.updated')
-      .describe('A previously unknown detail of a message became known, such as its sender or its file.'),
+      .describe('A detail of a message became known, such as its sender, its file or its exact time.'),
     data: messageChangeData.describe('The message as it was after the change.'),
   }),
   z.object({

@@ -127,9 +127,9 @@ export function buildWhatYouGet(): string {
       '|---|---|',
       '| a contact writes | `message.created` |',
       '| the same, but the webhook is lost | `message.created` after the next poll, with `peer` null; `message.updated` if the webhook arrives later |',
-      '| you send a text | `outbound.updated` three times (`queued`, `sending`, `sent`), `message.created`, then `message.status` as it is delivered and read. If its first status is faster than the answer to the send, `message.created` has neither text nor `peer`; `message.updated` adds them |',
+      '| you send a text | `outbound.updated` three times (`queued`, `sending`, `sent`), `message.created`, `message.status` as it is delivered and read, and `message.updated` when a poll corrects `createdAt`. If a status is faster than the answer, `message.created` has neither text nor `peer`; `message.updated` adds them |',
       '| the service refuses the text | `outbound.updated` with `rejected`, and the reason in `lastError` |',
-      '| a number is logged out, and paired again | `connection.updated` with `needsReconnect` true, and one with false |',
+      '| a number is logged out, and paired again | `connection.updated` with `needsReconnect` true, until one with false |',
     ].join('\n'),
     describeChange('message.created'),
     describeChange(
