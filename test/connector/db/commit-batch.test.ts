@@ -358,7 +358,7 @@ describe('connections and their accounts', () => {
   });
 
   it('applies an event of a connection of a removed account for the account that takes it over', async () => {
-    const [connection, message] = [newId(), newId()];
+    const [connection, second, message] = [newId(), newId(), newId()];
     await commit({ connection: outage(connection, T0) });
     await releaseConnections(database, ACCOUNT, T0);
     const late = { ...recovery(connection, T0 - 1), accountId: 'account-2' };
@@ -383,9 +383,11 @@ describe('connections and their accounts', () => {
     });
     const told = (await readAllChanges(database)).filter((row) => row.connection_id === connection);
     expect(told.map(({ data }) => data['needsReconnect'])).toEqual([true, true, false, undefined]);
+    await commit({ connection: recovery(second, T0) });
     await releaseConnections(database, ACCOUNT, T0);
-    expect((await commit({ connection: outage(connection, T0 + 2) })).outcomes).toEqual({ merged: 1 });
-    expect(await readConnection(connection)).toMatchObject({ visible: true, needs_reconnect: true });
+    const own = [connection, second].map((id) => ({ connection: outage(id, T0 + 2) }));
+    expect((await commit(...own)).outcomes).toEqual({ merged: 2 });
+    expect(await readConnection(second)).toMatchObject({ visible: true, needs_reconnect: true });
   });
 
   it('assigns an unknown connection to one of two accounts in the same batch', async () => {
