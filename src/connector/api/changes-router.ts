@@ -127,7 +127,7 @@ async function streamChanges(response: ServerResponse, options: ChangeStreamOpti
   try {
     await feed.subscribe(
       after,
-      (changes) => stream.write(changes.map(toEvent).join('')),
+      (changes) => (changes.length === 0 ? undefined : stream.write(changes.map(toEvent).join(''))),
       stream.over,
       filter,
     );

@@ -116,20 +116,20 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     const { signal } = reader;
     reading = new Set(shares.held);
     position = Math.max(deletedSeq, Math.min(...shares.held.map(({ partition }) => partition.readTo)));
-    const isOver = feed.subscribe(position, (changes) => take(changes, signal), signal);
+    const isOver = feed.subscribe(position, (...read) => take(...read, signal), signal);
     // It ends by itself if what comes next was deleted: the next check reads what is kept.
     void isOver.then(() => {
       if (!signal.aborted) reading = new Set();
     });
   }
 
-  async function take(changes: readonly Change[], signal: AbortSignal): Promise<void> {
+  async function take(changes: readonly Change[], reached: number, signal: AbortSignal): Promise<void> {
     for (const change of changes) {
       const held = shares.of(partitionOf(change.connectionId));
       if (held === undefined || !reading.has(held)) continue;
       held.partition.offer(change.seq, passes(change, row) ? change : null);
     }
-    position = changes.at(-1)?.seq ?? position;
+    position = reached;
     for (const { partition } of reading) partition.skipTo(position);
     pump();
     while (isFull() && !signal.aborted) await changed.promise.catch(() => undefined);

@@ -15,8 +15,11 @@ import {
 } from './read-changes.ts';
 import { createSequencer } from './sequencer.ts';
 
-/** Receives changes in order. The next call waits for the promise, so a slow reader holds one batch. */
-export type TakeChanges = (changes: readonly Change[]) => void | Promise<void>;
+/**
+ * Receives changes in order, and the position of the reader after them; without changes if only the position has moved. The
+ * next call waits for the promise, so a slow reader holds one batch.
+ */
+export type TakeChanges = (changes: readonly Change[], position: number) => void | Promise<void>;
 
 export interface LiveChangesOptions {
   readonly database: Queryable;
@@ -96,7 +99,9 @@ export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
     const recent = current.after(position, HANDFUL);
     if (recent !== undefined) {
       const last = recent.at(-1);
-      if (last === undefined) return undefined;
+      // Numbers may have jumped.
+      if (last === undefined)
+        return position < current.end ? { changes: [], position: current.end } : undefined;
       return { changes: recent.filter((change) => passesFilter(change, filter)), position: last.seq };
     }
     const { changes, reached } = await readFiltered(database, position, HANDFUL, filter);
@@ -140,7 +145,7 @@ export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
         continue;
       }
       position = handful.position;
-      if (handful.changes.length > 0) await take(handful.changes);
+      await take(handful.changes, position);
     }
   }
 

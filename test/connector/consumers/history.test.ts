@@ -119,6 +119,21 @@ describe('the history of connections', () => {
     await bench.database.query(`update connector.consumers set concurrency = 50 where name = 'handler'`);
   });
 
+  it('is passed on after a failover, since when nothing has come', async () => {
+    await registered();
+    const connectionId = newId();
+    const texts = [`1 of ${connectionId}`, `2 of ${connectionId}`];
+    await addHistory(connectionId, texts);
+    const release = Promise.withResolvers<void>();
+    bench.answer = () => release.promise;
+    await bench.running();
+    await expect.poll(() => bench.calls.length).toBe(1);
+    await bench.database.query('update connector.feed set base_seq = connector.last_seq() + 4294967296');
+    await bench.feed.settle();
+    release.resolve();
+    await expect.poll(called).toEqual(texts);
+  });
+
   it('includes later statuses of its messages, in their order', async () => {
     await registered();
     const connectionId = newId();
