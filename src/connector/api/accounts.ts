@@ -57,13 +57,13 @@ export function addAccount(options: AccountOperations): Operation<'addAccount'> 
     if (!keepsSecrets(body.baseUrl)) {
       throw invalid(
         'baseUrl',
-        'plain http would expose the key in transit; use https. Only an address of this machine may use http.',
+        'plain http would expose the key in transit; use https. Only an address of this machine may use http',
       );
     }
     if (serviceHosts !== null && !isNamedHost(body.baseUrl, serviceHosts)) {
       throw invalid(
         'baseUrl',
-        'the host must be that of SERVICE_BASE_URL, or one listed in CONNECTOR_SERVICE_HOSTS.',
+        'the host must be that of SERVICE_BASE_URL, or one listed in CONNECTOR_SERVICE_HOSTS',
       );
     }
     const added = { ...body, publicOnly: serviceHosts === null };

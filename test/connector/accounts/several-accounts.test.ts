@@ -186,7 +186,7 @@ describe('the address of an added service', () => {
     return [status, body['error'], body['message']];
   };
   const NOTHING = [502, 'service_unreachable', 'There is no service at this address.'];
-  const NOT_NAMED = [400, 'invalid_request', expect.stringContaining('CONNECTOR_SERVICE_HOSTS')];
+  const NOT_NAMED = [400, 'invalid_request', expect.stringMatching(/CONNECTOR_SERVICE_HOSTS\.$/)];
 
   it('is never followed to a network other than the one on which it was added', async () => {
     const { id } = await added();
