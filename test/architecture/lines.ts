@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 29078],
+  ['src/connector', 29080],
   ['src/runtime', 8542],
   ['src/platform', 13280],
   ['src/sandbox', 4983],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10488, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 99180, TESTS],
+  ['test, of packages too', 99187, TESTS],
   ['bench', 2595],
   ['drizzle', 6374, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

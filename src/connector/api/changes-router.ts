@@ -127,7 +127,9 @@ async function streamChanges(response: ServerResponse, options: ChangeStreamOpti
   try {
     await feed.subscribe(
       after,
-      (changes) => (changes.length === 0 ? undefined : stream.write(changes.map(toEvent).join(''))),
+      // Without a change that passes the filter, only the id: a reader does not fall behind what is kept.
+      (changes, position) =>
+        stream.write(changes.length === 0 ? `id: ${position}\n\n` : changes.map(toEvent).join('')),
       stream.over,
       filter,
     );

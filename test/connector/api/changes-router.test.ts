@@ -333,6 +333,14 @@ describe('GET /v1/changes/stream', () => {
     expect((await get('/v1/changes/stream?connectionId=%00')).status).toBe(400);
   });
 
+  it('tells a reader whose filter nothing passes how far it has read', async () => {
+    const stream = await openStream('/v1/changes/stream?connectionId=another');
+    await stream.read();
+    await write('a');
+    expect(await stream.read()).toBe('id: 2\n\n');
+    stream.abort();
+  });
+
   it('can be filtered by account and by connection', async () => {
     await write('a');
     const second = polled('second', 'b', { accountId: 'account-2' });
