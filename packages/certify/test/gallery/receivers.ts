@@ -42,6 +42,22 @@ function keepPending(): Ways {
   };
 }
 
+/** It stores messages at once, and statuses whenever a worker has run: less often than it is observed. */
+function worksOnStatuses(every: number): Ways {
+  let looks = 0;
+  let queued: [id: string, status: string][] = [];
+  return {
+    update: (_, id, status) => void queued.push([id, status]),
+    shows(rows) {
+      looks += 1;
+      if (looks % every > 0) return rows;
+      for (const [id, status] of queued) setStatus(isHigher)(rows as Row[], id, status);
+      queued = [];
+      return rows;
+    },
+  };
+}
+
 export const RIGHT_RECEIVERS: readonly RightReceiver[] = [
   { name: 'stores each event before it answers', ways: {} },
   {
@@ -50,6 +66,7 @@ export const RIGHT_RECEIVERS: readonly RightReceiver[] = [
     inputs: { connectionId: KNOWN },
   },
   { name: 'keeps early statuses in a table of their own', ways: keepPending() },
+  { name: 'has a worker for statuses alone, which runs every 8 s', ways: worksOnStatuses(80) },
   { name: 'has a worker that runs every 8 s', ways: { storesLater: true, worksEvery: 80 } },
   {
     name: 'has a worker that takes what is queued in another order',

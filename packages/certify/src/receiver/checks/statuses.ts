@@ -21,6 +21,16 @@ const SAME_ID =
 const NO_STATUS =
   'The status of a stored message was not stored. Does a status look up the message by message.id?';
 
+/** Whether this holds within the patience. */
+const comes = (context: ReceiverContext, holds: (seen: Seen) => boolean): Promise<boolean> =>
+  demand(context, (seen) => (holds(seen) ? undefined : new Violation('it holds', 'it does not'))).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof Violation) return false;
+      throw error;
+    },
+  );
+
 /** What a receiver makes of the status of a message that it does not have. */
 interface Early {
   /** Shown at once, shown when the message has arrived, or never. */
@@ -34,12 +44,11 @@ function tryEarly(context: ReceiverContext): Promise<Early> {
     const id = newId();
     const answer = await context.deliver({ body: events.status(id, 'delivered') });
     const refusal = isSuccess(answer) ? undefined : answer;
-    const isShown = async (): Promise<boolean> => (await look(context)).get(id)?.status === 'delivered';
+    const isShown = (seen: Seen): boolean => seen.get(id)?.status === 'delivered';
     await settle(context);
-    if (await isShown()) return { kept: 'shown', refusal };
+    if (isShown(await look(context))) return { kept: 'shown', refusal };
     await context.accepts({ body: events.received({ id }) });
-    await settle(context);
-    return { kept: (await isShown()) ? 'pending' : 'lost', refusal };
+    return { kept: (await comes(context, isShown)) ? 'pending' : 'lost', refusal };
   });
 }
 
@@ -96,13 +105,11 @@ function climb(context: ReceiverContext): Promise<readonly Climb[]> {
     }
     // Who processes events later, and in any order, cannot know which of two final statuses came first.
     const observable = climbs.filter(({ message }) => message !== 'after');
-    await demand(context, (seen) => {
-      const isAt = ({ id, statuses }: Climb): boolean =>
-        seen.get(id)?.status === statusAfter(statuses.slice(0, untilFinal(statuses)));
-      return observable.every(isAt) ? undefined : new Violation('the first statuses', 'others');
-    }).catch((error: unknown) => {
-      if (!(error instanceof Violation)) throw error;
-    });
+    await comes(context, (seen) =>
+      observable.every(
+        ({ id, statuses }) => seen.get(id)?.status === statusAfter(statuses.slice(0, untilFinal(statuses))),
+      ),
+    );
     for (const { id, statuses, message } of climbs) {
       await report(id, statuses.slice(untilFinal(statuses)));
       if (message === 'after') await arrive(id);
