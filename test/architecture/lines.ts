@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 29080],
+  ['src/connector', 29101],
   ['src/runtime', 8542],
   ['src/platform', 13280],
   ['src/sandbox', 4983],
@@ -22,8 +22,8 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10496, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 99204, TESTS],
-  ['bench', 2595],
+  ['test, of packages too', 99266, TESTS],
+  ['bench', 2599],
   ['drizzle', 6374, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 

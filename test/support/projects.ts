@@ -23,7 +23,7 @@ export const PROJECTS = {
     'test/connector/state/health.test.ts',
     'test/connector/consumers/describe-failure.test.ts',
     'test/connector/inbox/{commit-queue,interpret-body,webhook-path}.test.ts',
-    'test/connector/media/safe-type.test.ts',
+    'test/connector/media/{read-slowly,safe-type}.test.ts',
     'test/connector/oauth/consent-pages.test.ts',
     'test/connector/reconcile/page-pipeline.test.ts',
     'test/connector/service-client/service-writes.test.ts',

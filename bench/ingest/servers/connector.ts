@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { textIndexStatements } from '../../../src/connector/api/messages.ts';
 import { createConnector } from '../../../src/connector/connector.ts';
+import { beginMessagePeriod } from '../../../src/connector/db/message-periods.ts';
 import { systemClock as clock } from '../../../src/runtime/clock/system-clock.ts';
 import { startHttpServer } from '../../../src/runtime/http-server/http-server.ts';
 import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
@@ -23,8 +24,11 @@ const commands: ServerCommands = {
   async listen({ name, databaseUrl, secret }) {
     const database = await openSchema('connector', databaseUrl);
     const folder = mkdtempSync(join(tmpdir(), 'bench-media-'));
-    if (name === 'options')
+    if (name === 'options') {
       for (const statement of await textIndexStatements(database)) await database.query(statement);
+      // A new message is looked for in each period of the retention.
+      for (const days of [8, 6, 4, 2]) await beginMessagePeriod(database, clock.now() - days * 86_400_000, 0);
+    }
     const notifier = await openNotifier({ database, databaseUrl, prefix: 'bench', clock, logger });
     const connector = await createConnector({
       database,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { backOffMs } from '../../runtime/clock/back-off.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Base } from '../db/base.ts';
 import type { Lease } from '../db/lease.ts';
 import {
@@ -20,6 +21,10 @@ import { safeTypeOf } from './safe-type.ts';
 const MEDIA = 'media';
 /** Files in the memory of a process at a time. More are stored no sooner, and delay the receiver beside them. */
 const CONCURRENCY = 2;
+/** No file is read faster than 4 MB a second: each piece delays the deliveries that the same process receives. */
+const BYTES_PER_MS = 4 * 1024;
+/** Files that are ahead by less do not wait, so that small ones never do. */
+const SHORTEST_WAIT_MS = 10;
 /**
  * While the service does not return a file, or the store refuses only this one. After the last attempt, about 12 hours
  * after the first, it has failed.
@@ -42,6 +47,22 @@ export interface MediaKeeperOptions extends Base, Omit<WorkerOptions, keyof Base
   readonly random: () => number;
   /** Called when a change was written. */
   readonly onCommitted: () => void;
+}
+
+/** The pieces of a file, in order and unchanged. Rejects with the reason of `signal`, and as the file does. */
+export async function* readSlowly(
+  pieces: AsyncIterable<Uint8Array>,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const began = clock.elapsed();
+  let bytes = 0;
+  for await (const piece of pieces) {
+    yield piece;
+    bytes += piece.byteLength;
+    const aheadMs = bytes / BYTES_PER_MS - (clock.elapsed() - began);
+    if (aheadMs >= SHORTEST_WAIT_MS) await clock.sleep(aheadMs, signal);
+  }
 }
 
 /**
@@ -109,7 +130,7 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
       const hash = createHash('sha256');
       const pieces: Uint8Array[] = [];
       let size = 0;
-      for await (const piece of opened.bytes) {
+      for await (const piece of readSlowly(opened.bytes, clock, signal)) {
         hash.update(piece);
         pieces.push(piece);
         size += piece.byteLength;
