@@ -129,6 +129,32 @@ it('every call since a moment is seen, however many there are', async () => {
   expect(await calls('GET', '/connections')).toHaveLength(120);
 });
 
+it('a poll while the lost messages are still being counted is seen', async () => {
+  const { info, client } = service;
+  const inputs = { sandboxUrl: info.sandboxUrl, workspaceId: info.workspaceId };
+  time = new ManualClock(systemClock.now());
+  const clock: Clock = { ...systemClock, elapsed: () => time.elapsed(), sleep: (ms) => time.advance(ms) };
+  const context = await createContext(inputs, clock, new AbortController().signal);
+  const poll = async (): Promise<void> => {
+    for (let query = '?limit=100', hasMore = true; hasMore; ) {
+      const page = await client<{ nextCursor: string; hasMore: boolean }>('GET', `/messages${query}`);
+      hasMore = page.hasMore;
+      query = `?limit=100&cursor=${page.nextCursor}`;
+    }
+  };
+  const [check] = INTEGRATION_CHECKS.filter(({ id }) => id === 'poll.pages');
+  await check?.run(
+    {
+      ...context,
+      async control(method, path, body) {
+        if (method === 'DELETE') await poll();
+        return await context.control(method, path, body);
+      },
+    },
+    context.journal.current(),
+  );
+});
+
 describe('a correct integration', () => {
   it(
     'passes every check',
@@ -209,6 +235,18 @@ describe('the gallery of faulty integrations', () => {
         fails.map((id) => `${id} fail`).sort(),
       );
       for (const { id, hint } of failed) expect(hint, id).toMatch(told);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'includes one that reads the first page only, and is not observed, however often it polls',
+    async () => {
+      const { results } = await certify(
+        { pages: 1, pollMs: 5_000 },
+        { unobserved: true, only: ['poll.pages'] },
+      );
+      expect(results.map(({ id, result }) => `${id} ${result}`)).toEqual(['poll.pages fail']);
     },
     SLOW_MS,
   );

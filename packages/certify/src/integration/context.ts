@@ -34,6 +34,7 @@ export interface RecordedCall {
   readonly at: number;
   readonly method: string;
   readonly path: string;
+  readonly query: string;
   readonly connectionId: string | undefined;
   /** Null if the connection was reset. */
   readonly status: number | null;
@@ -153,6 +154,7 @@ export async function createContext(
         at: Date.parse(String(call['at'])),
         method: String(call['method']),
         path: String(call['path']),
+        query: String(call['query'] ?? ''),
         connectionId: call['connectionId'] as string | undefined,
         status: call['status'] as number | null,
       }))

@@ -6,7 +6,7 @@ const SECTION = 'Delivery and signature';
 /** The longest interval between two polls, with some seconds for the poll itself. */
 const LONGEST_MS = 65_000;
 const SHORTEST_MS = 28_000;
-/** Pages of one poll follow each other within this time. */
+/** How long a poll may take. */
 const ONE_POLL_MS = 10_000;
 /** A page that is read so soon after another one belongs to the same poll. */
 const NEXT_PAGE_MS = 2_000;
@@ -17,18 +17,21 @@ const PAGES = 3;
 /** How often the delivery of an event is looked up. */
 const DELIVERY_READS = 10;
 
-/** Calls that follow each other closely are one poll. */
-function groupPolls(
-  calls: readonly RecordedCall[],
-  withinMs = ONE_POLL_MS,
-): readonly (readonly RecordedCall[])[] {
-  const polls: RecordedCall[][] = [];
-  for (const call of calls) {
-    const last = polls.at(-1)?.at(-1);
-    if (last === undefined || call.at - last.at > withinMs) polls.push([call]);
-    else polls.at(-1)?.push(call);
-  }
-  return polls;
+/** When polls began: calls that follow each other closely are one poll. */
+const startsOf = (calls: readonly RecordedCall[]): readonly number[] =>
+  calls
+    .map(({ at }) => at)
+    .filter((at, index, all) => index === 0 || at - (all[index - 1] ?? at) > NEXT_PAGE_MS);
+
+/** How many pages the longest of these polls has read. Each begins without a cursor. */
+function mostPages(calls: readonly RecordedCall[]): number {
+  let pages = 0;
+  return Math.max(
+    0,
+    ...calls
+      .filter(({ status }) => status === 200)
+      .map(({ query }) => (pages = /\bcursor=[^&]/.test(query) ? pages + 1 : 1)),
+  );
 }
 
 /** The polls of one connection, or of all at once, while nothing happens. */
@@ -47,7 +50,7 @@ function watch(context: IntegrationContext): Promise<readonly Watched[]> {
     const all = await mark.calls('GET', '/messages');
     return [...Map.groupBy(all, ({ connectionId }) => connectionId).values()]
       .map((calls) => {
-        const starts = groupPolls(calls, NEXT_PAGE_MS).map(([first]) => first?.at ?? 0);
+        const starts = startsOf(calls);
         const between = starts.slice(1).map((at, index) => at - (starts[index] ?? at));
         return { calls, polls: starts.length, between };
       })
@@ -66,22 +69,21 @@ async function loseEvents(context: IntegrationContext, connectionId: string): Pr
   await context.fault({ match: { surface: 'webhook' }, action: { type: 'drop' }, per: 'event' });
   const from = context.newPhone();
   const body = { connectionId, text: 'Certify', times: LOST };
+  const mark = await context.mark();
   await context.control('POST', `/contacts/${from}/messages`, body);
   await context.control('DELETE', '/faults');
   const written = entriesOf(
     await context.control('GET', `/messages?q=${encodeURIComponent(`contact:${from}`)}&limit=${LOST}`),
   );
-  return { mark: await context.mark(), ids: written.map(({ id }) => String(id)) };
+  return { mark, ids: written.map(({ id }) => String(id)) };
 }
 
 /** @throws Violation unless all are stored once, or, without an observer, the next poll reads as many pages */
 async function demandRepair(context: IntegrationContext, { mark, ids }: Gap): Promise<void> {
   const { observer } = context.inputs;
   const isDeep = (calls: readonly RecordedCall[]): boolean =>
-    groupPolls(calls).some((poll) =>
-      [...Map.groupBy(poll, ({ connectionId }) => connectionId).values()].some(
-        (pages) => pages.filter(({ status }) => status === 200).length >= PAGES,
-      ),
+    [...Map.groupBy(calls, ({ connectionId }) => connectionId).values()].some(
+      (own) => mostPages(own) >= PAGES,
     );
   let counts: readonly number[] = [];
   const isRepaired = async (calls: readonly RecordedCall[]): Promise<boolean> => {
