@@ -34,13 +34,12 @@ export async function serveConnector(
     });
     // First, because an error here is found quickly and needs nothing else.
     const handlers = await loadHandlers(handlersModule, env);
-    const store = await openConnectorDatabase({
-      url: databaseUrl,
-      dataDir: String(options['data-dir'] ?? '.data'),
-      clock,
-      logger,
-    });
-    lifecycle.onClose('database server', () => store.close());
+    const dataDir = String(options['data-dir'] ?? '.data');
+    const store = await lifecycle.whenStarted(
+      'database server',
+      openConnectorDatabase({ url: databaseUrl, dataDir, clock, logger }),
+      (started) => started.close(),
+    );
     const connector = await runConnector({
       ...settings,
       handlers,

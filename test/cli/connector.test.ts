@@ -1,7 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { findEmbeddedPostgres } from '../../src/runtime/database/embedded/find-running.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { callJson, type ShownMessage } from '../support/loop-client.ts';
 import { type SpawnedCommand, spawnCli } from '../support/spawn-command.ts';
@@ -95,6 +97,21 @@ describe('npm run connector with only WEBHOOK_SECRET and a database', () => {
     expect(stdout).toBe(`${JSON.stringify({ connectorUrl: url })}\n`);
   });
 });
+
+it(
+  'leaves no Postgres behind on a SIGTERM while it starts one',
+  async () => {
+    const folder = await makeDataFolder();
+    const command = spawnCli('connector', ['--data-dir', folder.path], { CONNECTOR_PORT: '0', ...SECRETS });
+    const server = async () => (await findEmbeddedPostgres(folder.path)).kind;
+    await expect.poll(server, { timeout: SLOW_MS, interval: 5 }).toBe('running');
+    command.signal('SIGTERM');
+    expect((await command.ended).code).toBe(0);
+    expect(await server()).toBe('stopped');
+    await folder.remove();
+  },
+  SLOW_MS,
+);
 
 it('names everything that is missing and the setting that a variable resembles, starts nothing and exits with 2', async () => {
   const { code, stdout, stderr } = await spawnCli('connector', [], { CONECTOR_API_TOKEN: 'token' }).ended;
