@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { generateSealingKey, SealingError } from '../runtime/sealing/key-ring.ts';
@@ -18,7 +18,8 @@ export function readLocalSecrets(file: string): LocalSecrets {
   if (stored !== undefined) return parse(stored, file);
   const secrets = { connectorToken: randomBytes(24).toString('base64url'), sealingKey: generateSealingKey() };
   mkdirSync(dirname(file), { recursive: true });
-  const draft = `${file}.${process.pid}`;
+  // Processes in containers that share the folder have the same id.
+  const draft = `${file}.${randomUUID()}`;
   writeFileSync(draft, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
   try {
     // Unlike a rename, it replaces no file of a start that was faster, whose key would be lost.
