@@ -91,7 +91,7 @@ function describeRunning(
 ): string | undefined {
   if (running === null)
     return hasLoop && !isOwn
-      ? 'npm start has run in this folder and generates some of them, but does not run now. To check its connector, start it first.'
+      ? `npm start generates some of them in this folder, but does not run now, or its database does not answer. To check its connector, start it, or name it: ${invoke('doctor', '--sandbox URL')}`
       : undefined;
   return isOwn
     ? `npm start runs in this folder as well. To check its connector: ${invoke('doctor', `--sandbox ${running.sandboxUrl}`)}`

@@ -125,8 +125,8 @@ describe('npm run doctor beside npm start', () => {
       writeFileSync(join(folder, '.env'), `DATABASE_URL=${database.url}\n`);
       mkdirSync(join(folder, '.data'));
       writeFileSync(join(folder, '.data/secrets.json'), JSON.stringify(options.secrets));
-      const run = (words: readonly string[]) =>
-        spawnCommand('node', [COMMAND, '--json', ...words], { cwd: folder }).ended;
+      const run = (words: readonly string[], env = {}) =>
+        spawnCommand('node', [COMMAND, '--json', ...words], { cwd: folder, env }).ended;
       const settingsOf = (stdout: string) =>
         (JSON.parse(stdout) as { reports: Report[] }).reports.find(({ check }) => check === 'settings');
 
@@ -138,7 +138,11 @@ describe('npm run doctor beside npm start', () => {
       });
       await client.sync();
       const elsewhere = await run(['--sandbox', 'http://127.0.0.1:1']);
-      const [asked, unasked] = await Promise.all([run(['--sandbox', sandboxUrl]), run([])]);
+      const [asked, unasked, unfound] = await Promise.all([
+        run(['--sandbox', sandboxUrl]),
+        run([]),
+        run([], { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
+      ]);
       const { reports } = JSON.parse(asked.stdout) as { reports: Report[] };
       // Only the licence, which expired a moment ago.
       expect(reports.filter(({ verdict }) => verdict === 'problem').map(({ check }) => check)).toEqual([
@@ -169,6 +173,9 @@ describe('npm run doctor beside npm start', () => {
         verdict: 'problem',
         advice: [expect.any(String), expect.stringContaining(`npm run doctor -- --sandbox ${sandboxUrl}`)],
       });
+      expect(settingsOf(unfound.stdout)?.advice.at(-1)).toMatch(
+        /does not run now, or its database does not answer\. .*npm run doctor -- --sandbox URL$/,
+      );
       expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no sandbox at') });
     },
     SLOW_MS,
