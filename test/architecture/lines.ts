@@ -13,7 +13,7 @@ const LIMITS: readonly (readonly [
 ])[] = [
   ['src/connector', 29101],
   ['src/runtime', 8542],
-  ['src/platform', 13280],
+  ['src/platform', 13281],
   ['src/sandbox', 4983],
   ['src/contract', 7973],
   ['src/commands, cli', 5789, ['src/commands', 'src/cli']],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10500, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1140],
-  ['test, of packages too', 99321, TESTS],
+  ['test, of packages too', 99332, TESTS],
   ['bench', 2599],
   ['drizzle', 6374, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

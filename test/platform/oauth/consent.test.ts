@@ -150,6 +150,10 @@ describe('consent on a page', () => {
     const yes = allowAll(page);
     const pages = await Promise.all([submit(page, yes), submit(page, yes), submit(page, yes)]);
     expect(pages.filter(({ reply }) => reply.status === 303)).toHaveLength(1);
+    // As after a double click, or a return with the back button.
+    const late = pages.find(({ reply }) => reply.status !== 303)?.reply.text;
+    expect(late).toContain('This request was answered, has expired, or was opened in another browser.');
+    expect(late).not.toContain('Nothing was shared');
   });
 
   it('accepts a form only from its own page and browser', async () => {

@@ -65,7 +65,8 @@ const signedInAs = (session: PortalSession | null): string | null =>
 
 /** Refuses a form that belongs to no open consent of this browser. */
 function refuseForm(): Answer {
-  const why = 'This request has expired, or was opened in another browser. Start again in the app.';
+  const why =
+    'This request was answered, has expired, or was opened in another browser. Start again in the app.';
   return refusalPage(new PageRefusal('page', why));
 }
 
