@@ -122,7 +122,8 @@ function judgeRefusal(code: string, status: number): PairingStep {
 export function nextReadAfter(read: PairingRead, failures: number, random: number): number {
   const between = SHORTEST_WAIT_MS + random * (LONGEST_WAIT_MS - SHORTEST_WAIT_MS);
   if (failures === 0) return between;
-  const asked = read.kind === 'refused' ? (read.retryAfterMs ?? 0) : 0;
+  // `NaN`, which `Number()` makes of a date, would be no wait at all.
+  const asked = read.kind === 'refused' ? read.retryAfterMs || 0 : 0;
   const grown = Math.min(between * 2 ** Math.min(failures - 1, 10), LONGEST_PAUSE_MS);
   return Math.max(grown, Math.min(asked, LONGEST_RETRY_AFTER_MS));
 }

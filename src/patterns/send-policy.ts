@@ -199,8 +199,10 @@ function repeat(
   // An endless `Retry-After: 0` must not become a loop without waits.
   const shortest = Math.min(SHORTEST_WAIT.firstMs * grown, SHORTEST_WAIT.longestMs);
   const leftMs = firstAttemptAt + LAST_ATTEMPT_AFTER_MS - now;
-  // If a request to wait for longer ended the send, the next one would call at once, and so on.
-  const asked = askedMs === null ? null : Math.max(Math.min(askedMs, leftMs * 0.8), shortest);
+  // If a request to wait for longer ended the send, the next one would call at once, and so on. `NaN`, which
+  // `Number()` makes of a date, would be no wait at all.
+  const asked =
+    askedMs === null || Number.isNaN(askedMs) ? null : Math.max(Math.min(askedMs, leftMs * 0.8), shortest);
   // Up to a fifth more, so that many sends do not retry at the same moment.
   const waitMs = Math.round((asked ?? Math.min(firstMs * grown, longestMs)) * (1 + random / 5));
   if (waitMs > leftMs) return giveUp(inDoubt);

@@ -102,7 +102,7 @@ describe('the wait for the next read', () => {
         .tuple(
           fc.integer({ min: 400, max: 599 }),
           fc.constantFrom('', 'not_found', 'invalid_key'),
-          fc.option(fc.nat()),
+          fc.option(fc.oneof(fc.nat(), fc.constant(Number.NaN))),
         )
         .map(([s, c, r]) => refused(s, c, r)),
     );

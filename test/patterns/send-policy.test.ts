@@ -319,6 +319,12 @@ describe('the wait', () => {
     expect(waits).toMatchObject([1, 2, 4, 5, 5].map((seconds) => ({ waitMs: seconds * SECOND })));
   });
 
+  it('does not depend on a `Retry-After` that the caller could not read as a number', () => {
+    const limited = refusal(429, 'rate_limited', Number.NaN);
+    expect(decideSend(limited, fresh)).toMatchObject({ waitMs: 30 * SECOND });
+    expect(decideSend(refusal(503, '', Number.NaN), fresh)).toMatchObject({ waitMs: SECOND });
+  });
+
   it('ends 23 hours after the first attempt', () => {
     const late = { ...fresh, now: START + 23 * HOUR - 4 * SECOND };
     expect(decideSend(refusal(502, 'send_failed'), late)).toEqual({ next: 'rejected' });
