@@ -75,6 +75,8 @@ async function certify(mistakes: Mistakes, options: Options = {}): Promise<Repor
     { baseUrl: info.baseUrl, authUrl: info.authUrl, connectionId: connection.id, clock: time, app, tokens },
     { ...mistakes, ...(others.length === 0 ? {} : { others }) },
   );
+  // Its first poll, which would see what the first check loses.
+  await integration.idle();
   await sandbox('PUT', `/hosts/${host}`, { target: integration.webhookTarget });
   const { key } = await sandbox<{ key: string }>('POST', `/workspaces/${workspace.id}/api-keys`, {});
   if (options.onlyPolls !== true)

@@ -36,6 +36,7 @@ export interface RecordedCall {
   readonly path: string;
   readonly query: string;
   readonly connectionId: string | undefined;
+  readonly body: string | undefined;
   /** Null if the connection was reset. */
   readonly status: number | null;
 }
@@ -73,6 +74,8 @@ export interface IntegrationContext {
 
 /** The calls since a moment. */
 export interface Mark {
+  /** The same without calls whose body is known and does not contain this text. */
+  about(text: string): Mark;
   /** Calls to this path until now, oldest first; it may end in `*`. */
   calls(method: string, path: string): Promise<readonly RecordedCall[]>;
   /** The calls as soon as `holds`; undefined if it does not within `ms`. */
@@ -156,10 +159,32 @@ export async function createContext(
         path: String(call['path']),
         query: String(call['query'] ?? ''),
         connectionId: call['connectionId'] as string | undefined,
+        body: call['requestBody'] as string | undefined,
         status: call['status'] as number | null,
       }))
       .reverse();
   }
+
+  const markAfter = (after: number, about = ''): Mark => {
+    const calls: Mark['calls'] = async (method, path) =>
+      (await readCalls(after)).filter(
+        ({ body = about, ...call }) =>
+          call.method === method && fits(call.path, path) && body.includes(about),
+      );
+    return {
+      calls,
+      about: (text) => markAfter(after, text),
+      async until(method, path, holds, ms) {
+        const end = clock.elapsed() + ms;
+        for (;;) {
+          const found = await calls(method, path);
+          if (await holds(found)) return found;
+          if (clock.elapsed() >= end) return undefined;
+          await context.sleep(Math.min(LOOK_MS, end - clock.elapsed()));
+        }
+      },
+    };
+  };
 
   const context: IntegrationContext = {
     inputs,
@@ -177,21 +202,7 @@ export async function createContext(
     },
     async mark() {
       const newest = entriesOf(await control('GET', '/calls?limit=1'))[0];
-      const after = newest === undefined ? -1 : Number(newest['id']);
-      const calls: Mark['calls'] = async (method, path) =>
-        (await readCalls(after)).filter((call) => call.method === method && fits(call.path, path));
-      return {
-        calls,
-        async until(method, path, holds, ms) {
-          const end = clock.elapsed() + ms;
-          for (;;) {
-            const found = await calls(method, path);
-            if (await holds(found)) return found;
-            if (clock.elapsed() >= end) return undefined;
-            await context.sleep(Math.min(LOOK_MS, end - clock.elapsed()));
-          }
-        },
-      };
+      return markAfter(newest === undefined ? -1 : Number(newest['id']));
     },
     newPhone() {
       numbers.next += 1;

@@ -409,6 +409,15 @@ export const WRONG_INTEGRATIONS: readonly WrongIntegration[] = [
     fails: ['send.key'],
   },
   {
+    name: 'repeats after two minutes',
+    mistake: 'It repeats a send whose answer was lost after two minutes.',
+    mistakes: {
+      reads: (outcome) => (outcome.kind === 'lost' ? { ...asFailed, retryAfterMs: 100_000 } : outcome),
+    },
+    told: /try again with the same key/,
+    fails: ['send.key'],
+  },
+  {
     name: 'repeats what was not stored',
     mistake: 'It treats persisted false as a failure, and sends again.',
     mistakes: { reads: repeats((outcome) => outcome.kind === 'accepted' && !outcome.stored) },
