@@ -113,8 +113,9 @@ async function applyAll(
     [LOCK_SPACE, schema],
     'arrays',
   );
+  // `if not exists` requires the right to create schemas also for one that exists.
   await scope.script(
-    `create schema if not exists "${schema}";
+    `do $$ begin if to_regnamespace('${schema}') is null then create schema "${schema}"; end if; end $$;
      create table if not exists "${schema}".applied_migrations (created_at bigint primary key, hash text not null)`,
   );
   const rows = await scope.run(
@@ -211,9 +212,7 @@ async function applyOne(scope: TransactionScope, migration: MigrationMeta, schem
   for (const statement of migration.sql) {
     try {
       // The generated migrations create their schema, which already exists: it contains the table above.
-      await scope.script(
-        statement.replace(/^\s*create schema (?!if not exists)/i, 'create schema if not exists '),
-      );
+      await scope.script(statement.replace(/^\s*create schema [^;]*/i, ''));
     } catch (error) {
       const why = error instanceof QueryFailed ? `: ${error.message}` : '';
       throw new MigrationFailed(`a migration of the schema "${schema}" failed and was rolled back${why}`, {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,6 +67,17 @@ describe('migrations', () => {
     await write(FIRST, SECOND);
     expect(await migrate()).toEqual({ applied: 1 });
     expect(await columns()).toEqual(['id', 'name']);
+  });
+
+  it('needs no right to create a schema that exists and is its own', async () => {
+    const role = `owner_${randomUUID().slice(0, 8)}`;
+    await database.query(`create role ${role} login password 'x'`);
+    await database.query(`create schema shop authorization ${role}`);
+    await write(FIRST);
+    const url = Object.assign(new URL(test.url), { username: role, password: 'x' }).href;
+    const applied = migrateDatabase({ url, folder, schema: 'shop', logger, clock: systemClock });
+    expect(await applied.finally(() => database.query(`drop owned by ${role}`))).toEqual({ applied: 1 });
+    await database.query(`drop role ${role}`);
   });
 
   it('works when four replicas start at once', async () => {
