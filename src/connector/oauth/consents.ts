@@ -141,20 +141,20 @@ export interface Consents {
 export function createConsents(options: ConsentsOptions): Consents {
   const { database, keyRing, clock, logger, server, app } = options;
 
+  /** For the work on a grant whose code is redeemed, so that it cannot be obtained again. */
+  const insist = <T>(work: () => Promise<T>): Promise<T> =>
+    retryCommit(clock, work, (err) => logger.warn({ err }, 'a new grant could not be stored; retrying'));
+
   /** The code was redeemed; the tokens are stored or revoked. */
   async function keep(flow: Flow, issued: IssuedTokens): Promise<ConsentEnd> {
-    const { objection, numbers } = await checkGrant(options, flow.accountId, issued);
+    const { objection, numbers } = await insist(() => checkGrant(options, flow.accountId, issued));
     if (objection !== null) {
       if (issued.refreshToken !== null) await options.revoke(issued.refreshToken);
       return await fail(flow, objection);
     }
-    // The code is redeemed, so the grant cannot be obtained again. If it is unknown whether it is stored, it stays valid.
     const grant = await sealGrant(options, flow, issued);
-    const stored = await retryCommit(
-      clock,
-      () => storeGrant(options, flow, grant),
-      (err) => logger.warn({ err }, 'a new grant could not be stored; retrying'),
-    ).catch(async (error: unknown) => {
+    const stored = await insist(() => storeGrant(options, flow, grant)).catch(async (error: unknown) => {
+      // If it is unknown whether it is stored, it stays valid.
       if (issued.refreshToken !== null && !isConnectionFailure(error))
         await options.revoke(issued.refreshToken);
       throw error;

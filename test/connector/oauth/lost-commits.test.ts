@@ -24,12 +24,22 @@ beforeAll(async () => {
   await database.query('insert into connector.subscriptions (id) values ($1)', [subscriptionId]);
 });
 
-/** A consent whose first commit succeeds, or fails, but is not answered. Returns the account and what was revoked. */
+/**
+ * A consent whose first read after its code was redeemed fails, and whose first commit succeeds, or fails, but is not
+ * answered. Returns the account and what was revoked.
+ */
 async function consent(commits: boolean, refreshToken: string, accountId?: string) {
   const revoked: string[] = [];
   let lost = 0;
+  let failing = 0;
   const losing: Database = Object.create(database, {
-    query: { value: (...call: Parameters<Database['query']>) => database.query(...call) },
+    query: {
+      async value(...call: Parameters<Database['query']>) {
+        if (failing === 0) return await database.query(...call);
+        failing -= 1;
+        throw new DatabaseUnavailable('lost', 'lost');
+      },
+    },
     transaction: {
       async value(...call: Parameters<Database['transaction']>) {
         if (lost > 0) return await database.transaction(...call);
@@ -54,7 +64,10 @@ async function consent(commits: boolean, refreshToken: string, accountId?: strin
         state = request.state;
         return 'http://auth.example/authorize';
       },
-      redeem: async () => issued,
+      async redeem() {
+        failing = 1;
+        return issued;
+      },
       refresh: async () => issued,
       revoke: async () => undefined,
     },
