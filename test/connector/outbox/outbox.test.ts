@@ -485,6 +485,17 @@ describe('a service that becomes available again', () => {
     await expect.poll(woken).toEqual(connections.toSorted());
     await outbox.settle();
     for (const id of ids) expect(await bench.read(id)).toMatchObject({ state: 'sent' });
+
+    const [lost = '', answered = ''] = connections;
+    bench.answer = ({ connectionId }) => (connectionId === lost ? lose() : sentAs(newId()));
+    const late = await bench.queueText(lost, 'lost after the outage');
+    await outbox.settle();
+    bench.notifier.notified = [];
+    await bench.queueText(answered, 'answered after the outage');
+    await outbox.settle();
+    await outbox.settle();
+    expect(woken()).not.toContain(lost);
+    expect(await bench.read(late)).toMatchObject({ state: 'queued', attempts: 1 });
   });
 
   it('was never away if it answers other sends: one whose answers are lost keeps its waits', async () => {
