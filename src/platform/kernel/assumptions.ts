@@ -78,7 +78,7 @@ const LICENSES = {
   },
   slotRunOut: {
     id: 'choice.slot.run-out',
-    rule: 'A returned slot without remaining time counts as used until it is renewed.',
+    rule: 'A returned slot without remaining time is neither used nor available until it is renewed.',
     because: 'Otherwise the same slot could start a second trial.',
   },
   nextExpiry: {
@@ -235,7 +235,7 @@ const OUTAGES = {
     rule: 'An outage that ends before it is detected sends no events, whether the connection recovered or healed.',
   },
   restartFindsOutage: {
-    rule: 'Restarting a connection that is shown as live but has a dead session reports the outage, once.',
+    rule: 'A restart that cannot resume the dead session of a connection that is shown as live reports the outage, once.',
     because: 'The restart detects it before the status probe does.',
   },
   deadSessionCode: {
