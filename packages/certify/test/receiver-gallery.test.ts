@@ -103,6 +103,35 @@ describe('the gallery of correct receivers', () => {
     ]);
   });
 
+  it.each([2, 3])('keeps the age of a signature while the receiver takes %i in a minute', async (most) => {
+    const clock = new ManualClock();
+    let [began, taken] = [clock.elapsed(), 0];
+    const server = createServer(async (request, response) => {
+      await request.resume().toArray();
+      if (clock.elapsed() - began > 60_000) [began, taken] = [clock.elapsed(), 0];
+      taken += 1;
+      const age = Math.abs(clock.now() - Number(request.headers['x-service-timestamp']));
+      const limited = { 'retry-after': '61' };
+      if (taken > most) response.writeHead(429, limited).end();
+      else response.writeHead(age <= 300_000 ? 200 : 401).end();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { results } = await runReceiverSuite({
+      inputs: {
+        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks/`,
+        secret: SECRET,
+        profile: PROFILES.messaging,
+      },
+      tiers: ['W'],
+      clock: { ...systemClock, now: () => clock.now(), sleep: (ms) => clock.advance(ms) },
+      only: ['timestamp.stale', 'timestamp.recent', 'timestamp.future'],
+      signal: new AbortController().signal,
+    });
+    server.close();
+    server.closeAllConnections();
+    expect(results.filter(({ result }) => result !== 'pass')).toEqual([]);
+  });
+
   it('says which option a receiver needs that ignores unknown connections', async () => {
     const { verdict, results } = await certify({ concerns: () => false }, {});
     const [first] = results.filter(({ result }) => result !== 'pass');

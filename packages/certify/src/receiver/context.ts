@@ -54,6 +54,8 @@ export interface Delivery {
   readonly secret?: string;
   /** When it was signed, in epoch milliseconds. Deliveries with the same body and time are identical. */
   readonly at?: number;
+  /** How long ago it was signed whenever it is made, in milliseconds; negative for the future. */
+  readonly ageMs?: number;
   /** The timestamp as it is sent and signed. */
   readonly timestamp?: string;
   readonly contentType?: string;
@@ -108,7 +110,7 @@ export function createContext(inputs: ReceiverInputs, clock: Clock): ReceiverCon
 
   const sign = (delivery: Delivery): Delivery & { readonly body: Buffer; readonly signed: ToSign } => {
     const body = toBytes(delivery.body);
-    const { secret = inputs.secret, at = clock.now(), timestamp } = delivery;
+    const { secret = inputs.secret, ageMs = 0, at = clock.now() - ageMs, timestamp } = delivery;
     const deliveryId = profile.idOf(body);
     const signed = { secret, body, at, deliveryId, ...(timestamp === undefined ? {} : { timestamp }) };
     return { ...delivery, body, signed };
@@ -139,9 +141,9 @@ export function createContext(inputs: ReceiverInputs, clock: Clock): ReceiverCon
     attempt: (delivery) => attempt(sign(delivery)),
     async deliver(delivery) {
       // A retry is identical to the first attempt.
-      const signed = sign(delivery);
+      const first = sign(delivery);
       for (let attempts = 0; ; attempts += 1) {
-        const exchange = await attempt(signed);
+        const exchange = await attempt(delivery.ageMs === undefined ? first : sign(delivery));
         const wait = WAITS_MS[attempts];
         if (!isLimited(exchange) || wait === undefined) return exchange;
         limited.push(exchange);
