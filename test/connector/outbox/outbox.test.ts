@@ -466,6 +466,24 @@ describe('a service that becomes available again', () => {
     expect(new Set(bench.calls.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
   });
 
+  it('receives what a process that died has left as soon as it answers a poll', async () => {
+    const id = await bench.queueText(await bench.addConnection(), 'left');
+    const first = await bench.running();
+    const lost = Promise.withResolvers<ReturnType<typeof sentAs>>();
+    bench.answer = () => lost.promise;
+    void first.settle();
+    await expect.poll(() => bench.calls.length).toBe(1);
+    await bench.bury(first);
+    bench.answer = () => sentAs('m1');
+    const second = await bench.running();
+    await second.settle();
+    expect(await bench.read(id)).toMatchObject({ state: 'queued', attempts: 1, lastError: 'abandoned' });
+    await second.resumeSends(ACCOUNT);
+    await second.settle();
+    lost.resolve(sentAs('m1'));
+    expect(await bench.read(id)).toMatchObject({ state: 'sent', attempts: 2 });
+  });
+
   it('receives the sends of all connections of an account once it answers one of them', async () => {
     const connections = await Promise.all(['a', 'b', 'c'].map(() => bench.addConnection()));
     const ids = await Promise.all(connections.map((connectionId) => bench.queueText(connectionId, 'wait')));
