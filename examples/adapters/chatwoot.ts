@@ -4,6 +4,8 @@
  */
 import ky from 'ky';
 import type { Change } from 'messaging-connector';
+// In your project, copy the pattern from src/patterns.
+import { variants } from '../../src/patterns/phone-variants.ts';
 import { Created, isMissing, type MessageChange, serve, setting, writeEach } from './consumer.ts';
 
 interface Contact {
@@ -40,13 +42,16 @@ const post = async <T>(path: string, json: object): Promise<T> =>
 /** A person who has no number, such as a group, is known by its address. */
 function contactOf(peer: string, personKey: string): Promise<string> {
   const phone = /^\d+$/.test(peer) ? `+${peer}` : undefined;
-  const isSame = ({ phone_number, identifier }: Contact): boolean =>
-    phone === undefined ? identifier === peer : phone_number === phone;
   const about = phone === undefined ? { identifier: peer } : { phone_number: phone };
   const contact = {
     async look() {
-      const found = await get<readonly Contact[]>('contacts/search', { q: phone ?? peer });
-      return found.find(isSame)?.id.toString();
+      for (const spelling of variants(peer)) {
+        const q = phone === undefined ? spelling : `+${spelling}`;
+        const found = await get<readonly Contact[]>('contacts/search', { q });
+        const same = found.find((one) => q === (phone === undefined ? one.identifier : one.phone_number));
+        if (same !== undefined) return String(same.id);
+      }
+      return undefined;
     },
     async make() {
       const { payload } = await post<{ payload: { contact: Contact } }>('contacts', {

@@ -4,6 +4,8 @@
  */
 import ky from 'ky';
 import type { Change } from 'messaging-connector';
+// In your project, copy the pattern from src/patterns.
+import { variants } from '../../src/patterns/phone-variants.ts';
 import {
   Created,
   isInvalid,
@@ -51,7 +53,8 @@ function contactOf(peer: string, personKey: string): Promise<string> {
   const phone = /^\d+$/.test(peer) ? `+${peer}` : peer;
   const contact = {
     async look() {
-      const filters = [{ propertyName: 'phone', operator: 'IN', values: [peer, phone] }];
+      const values = variants(peer).flatMap((number) => [number, `+${number}`]);
+      const filters = [{ propertyName: 'phone', operator: 'IN', values }];
       const { results } = await post<Page>('contacts/search', { filterGroups: [{ filters }], limit: 1 });
       return results[0]?.id;
     },

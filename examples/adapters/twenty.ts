@@ -5,6 +5,8 @@
 import { createHash } from 'node:crypto';
 import ky from 'ky';
 import type { Change } from 'messaging-connector';
+// In your project, copy the pattern from src/patterns.
+import { variants } from '../../src/patterns/phone-variants.ts';
 import { Created, isInvalid, type MessageChange, serve, setting, writeEach } from './consumer.ts';
 
 interface Made {
@@ -65,10 +67,13 @@ async function personOf(peer: string, personKey: string): Promise<string> {
   const isNumber = /^\d+$/.test(peer);
   const known = created.find('person', personKey);
   if (isNumber && known === undefined) {
-    const numbers = [0, 1, 2, 3].map((digits) => `phones.primaryPhoneNumber[eq]:"${peer.slice(digits)}"`);
+    const spellings = variants(peer);
+    const numbers = spellings.flatMap((spelling) =>
+      [0, 1, 2, 3].map((digits) => `phones.primaryPhoneNumber[eq]:"${spelling.slice(digits)}"`),
+    );
     const found = await find<Person>('people', `or(${numbers.join(',')})`);
     const isSame = ({ phones }: Person): boolean =>
-      `${phones?.primaryPhoneCallingCode}${phones?.primaryPhoneNumber}`.replace('+', '') === peer;
+      spellings.includes(`${phones?.primaryPhoneCallingCode}${phones?.primaryPhoneNumber}`.replace('+', ''));
     const id = found.find(isSame)?.id;
     if (id !== undefined) created.end('person', personKey, { id });
   }

@@ -17,6 +17,8 @@ import { callOf, createdChange } from '../connector/consumers/sinks/sink-fixture
 import { ROOT } from '../support/root.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
+/** The network writes many numbers of Brazil without the 9 that people dial. */
+const [WRITTEN, DIALLED] = ['551187654321', '+5511987654321'];
 const SECRET = 'whsec_c2VjcmV0LW9mLWEtY29uc3VtZXItMDAwMDAwMDAwMDE=';
 
 /** A request that the CRM gets. */
@@ -107,6 +109,8 @@ describe('hubspot.ts', () => {
     readonly properties: { readonly hs_timestamp: string; readonly hs_communication_body: string };
   }
   let communications: Communication[];
+  /** What was there before. */
+  let contacts: { readonly id: string; readonly phone: string }[];
   /** What happens to the next request of this kind, instead of its answer. */
   let trouble: { readonly call: string; readonly answer: Answered; readonly isDone: boolean } | undefined;
 
@@ -124,7 +128,13 @@ describe('hubspot.ts', () => {
     const done = ((): Answered => {
       switch (call) {
         case 'POST /crm/v3/objects/contacts/search':
-          return [200, { total: 0, results: [] }];
+          return [
+            200,
+            {
+              total: 0,
+              results: contacts.filter(({ phone }) => JSON.stringify(body).includes(`"${phone}"`)),
+            },
+          ];
         case 'POST /crm/v3/objects/contacts':
           return [201, { id: String(++lastContact), properties: body['properties'], archived: false }];
         case 'POST /crm/v3/objects/communications/batch/create': {
@@ -173,7 +183,7 @@ describe('hubspot.ts', () => {
     callOf(...texts.map((text, index) => createdChange(index + 1, `m${index + 1}`, text)));
 
   beforeEach(async () => {
-    [communications, trouble] = [[], undefined];
+    [communications, contacts, trouble] = [[], [], undefined];
     [lastContact, deleted] = [511, []];
     answerOf = answer;
     await start('hubspot.ts', { HUBSPOT_URL: crmUrl(), HUBSPOT_TOKEN: 'pat-1' });
@@ -201,6 +211,12 @@ describe('hubspot.ts', () => {
     });
     // The order of the results is not that of the inputs.
     expect(rows('communication').find(({ ours }) => ours === 'm1')).toMatchObject({ theirs: '1000' });
+  });
+
+  it('logs at the contact that was there before, although its number is spelled differently', async () => {
+    contacts = [{ id: '7', phone: DIALLED }];
+    expect(await sink.call(callOf(createdChange(1, 'm1', 'Oi', WRITTEN)))).toEqual({ kind: 'taken' });
+    expect(asked.at(-1)?.body['inputs']).toMatchObject([{ associations: [{ to: { id: '7' } }] }]);
   });
 
   it('finds the message that HubSpot refuses by halving, logs the others, and does not try it again', async () => {
@@ -311,13 +327,16 @@ describe('chatwoot.ts', () => {
   /** Its next answer to a POST that ends like this is lost, after it was processed. */
   let lost: string | undefined;
 
+  const isAbout = (path: string) => (contact: object) =>
+    JSON.stringify(contact).includes(new URLSearchParams(path.split('?')[1]).get('q') ?? '');
+
   /** The answers have the form of Chatwoot's views. */
   function answer({ call, body }: Asked): Answered {
     const done = ((): Answered => {
       const path = call.replace(` ${API}/`, ' ');
       const [, conversation] = /conversations\/(\d+)\/messages$/.exec(path) ?? [];
       if (path.startsWith('GET contacts/search?q='))
-        return [200, { meta: { count: contacts.length, current_page: 1 }, payload: contacts }];
+        return [200, { meta: { current_page: 1 }, payload: contacts.filter(isAbout(path)) }];
       if (path === 'POST contacts') {
         if (contacts.some(({ phone_number }) => phone_number === body['phone_number']))
           return [422, { message: 'Phone number has already been taken', attributes: ['phone_number'] }];
@@ -379,6 +398,13 @@ describe('chatwoot.ts', () => {
   it('uses a contact that was there before', async () => {
     contacts.push({ id: 7, phone_number: '+15551234567' });
     expect(await sink.call(callOf(createdChange(1, 'm1', 'Hello')))).toEqual({ kind: 'taken' });
+    expect(contacts).toHaveLength(1);
+    expect(conversations[0]?.contact_id).toBe(7);
+  });
+
+  it('uses a contact whose number is spelled differently', async () => {
+    contacts.push({ id: 7, phone_number: DIALLED });
+    expect(await sink.call(callOf(createdChange(1, 'm1', 'Oi', WRITTEN)))).toEqual({ kind: 'taken' });
     expect(contacts).toHaveLength(1);
     expect(conversations[0]?.contact_id).toBe(7);
   });
@@ -508,6 +534,15 @@ describe('twenty.ts', () => {
     made.people.push(person('other', '+44'), person('same', '+1'));
     expect(await sink.call(callOf(createdChange(1, 'm1', 'Hello')))).toEqual({ kind: 'taken' });
     expect(made.people).toHaveLength(2);
+    expect(made.noteTargets[0]).toMatchObject({ targetPersonId: 'same' });
+  });
+
+  it('uses a person whose number is spelled differently', async () => {
+    made.people.push({
+      id: 'same',
+      phones: { primaryPhoneNumber: DIALLED.slice(3), primaryPhoneCallingCode: '+55' },
+    });
+    expect(await sink.call(callOf(createdChange(1, 'm1', 'Oi', WRITTEN)))).toEqual({ kind: 'taken' });
     expect(made.noteTargets[0]).toMatchObject({ targetPersonId: 'same' });
   });
 

@@ -23,13 +23,13 @@ export function statusChange(
 }
 
 /** The first change of a message. */
-export function createdChange(seq: number, id: string, text: string): Change {
+export function createdChange(seq: number, id: string, text: string, peer = '15551234567'): Change {
   const data = {
     id,
     connectionId: 'connection-1',
     direction: 'outgoing',
-    peer: '15551234567',
-    personKey: '15551234567',
+    peer,
+    personKey: peer,
     text,
     mediaUrl: null,
     mediaType: null,
