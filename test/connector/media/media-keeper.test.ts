@@ -55,6 +55,14 @@ async function receiveGone(): Promise<string> {
   return id;
 }
 
+/** More bytes than the buffers of a connection hold. */
+async function receiveLarge(): Promise<string> {
+  const id = await media.receive();
+  await media.settle();
+  writeFileSync(`${media.folder}/${keyOf(id)}`, 'x'.repeat(8 * 2 ** 20));
+  return id;
+}
+
 describe('the file of a message', () => {
   withOneWorld();
 
@@ -94,9 +102,7 @@ describe('the file of a message', () => {
   it.skipIf(process.platform !== 'linux').each(['read', 'asked for by HEAD', 'broken off'])(
     'is open no longer once it is %s',
     async (how) => {
-      media.file = { status: 200, body: 'x'.repeat(8 * 2 ** 20), headers: { 'content-type': 'image/png' } };
-      const id = await media.receive();
-      await media.settle();
+      const id = await receiveLarge();
       const answer = await media.download(id, { method: how === 'asked for by HEAD' ? 'HEAD' : 'GET' });
       if (how === 'broken off') await answer.body?.cancel();
       else await answer.arrayBuffer();
@@ -107,9 +113,7 @@ describe('the file of a message', () => {
   it.skipIf(process.platform !== 'linux')(
     'is no longer open two minutes after its reader has stopped reading',
     async () => {
-      media.file = { status: 200, body: 'x'.repeat(8 * 2 ** 20), headers: { 'content-type': 'image/png' } };
-      const id = await media.receive();
-      await media.settle();
+      const id = await receiveLarge();
       const answer = await media.download(id);
       expect(media.openFiles).toHaveLength(1);
       await media.world.clock.skip(120_000);
