@@ -133,7 +133,8 @@ export function createS3Store(settings: S3Settings, clock: Clock): MediaStore {
         method: 'GET',
         aws: { signQuery: true, datetime: datetime() },
       });
-      return { url: signed.url };
+      // Not every server reads a + in a query as the space that was signed.
+      return { url: signed.url.replaceAll('+', '%20') };
     },
     remove,
   };
