@@ -49,9 +49,9 @@ export function createConnectorClient(options: ConnectorClientOptions): Connecto
 /** The changes after a position, page by page, until there are no more. Keep the `seq` of the last one processed. */
 export async function* changesAfter(client: ConnectorClient, seq: number): AsyncGenerator<Change, void> {
   for (let after = String(seq); ; ) {
-    const { changes, nextCursor } = await client.listChanges({ query: { after } });
+    const { changes, nextCursor, hasMore } = await client.listChanges({ query: { after } });
     yield* changes;
-    if (nextCursor === null) return;
+    if (!hasMore) return;
     after = nextCursor;
   }
 }

@@ -43,10 +43,10 @@ const READ: Readonly<Record<string, Read>> = {
     return { entries: messages, next: nextCursor };
   },
   async changes(call, query, cursor) {
-    const { changes, nextCursor } = await call('listChanges', {
+    const { changes, nextCursor, hasMore } = await call('listChanges', {
       query: { ...query, limit: String(PAGE), after: cursor ?? '0' },
     });
-    return { entries: changes, next: nextCursor };
+    return { entries: changes, next: hasMore ? nextCursor : null };
   },
 };
 

@@ -93,13 +93,12 @@ async function sendThrough(
     params: { phone: CONTACT },
     body: { connectionId, text: `Self-check by ${queue.name}` },
   });
-  const [seenBy] = await Promise.all([
-    awaitInFeed(loop, head.nextCursor ?? '0', messageId),
-    queue.repair?.(),
-  ]).catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`a message did not arrive by ${queue.name}: ${why}`);
-  });
+  const [seenBy] = await Promise.all([awaitInFeed(loop, head.nextCursor, messageId), queue.repair?.()]).catch(
+    (error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Error(`a message did not arrive by ${queue.name}: ${why}`);
+    },
+  );
   return { seenBy, ms: Math.round(clock.elapsed() - beganAt) };
 }
 

@@ -92,7 +92,7 @@ export async function readConnector(call: CallPort): Promise<ConnectorState> {
   for (let after = 0, more = true; more; ) {
     const page = await get(call, `/connector/v1/changes?limit=${PAGE}&after=${after}`, changeList);
     changes.push(...page.changes);
-    after = Number(page.nextCursor ?? after);
+    after = Number(page.nextCursor);
     more = page.hasMore;
   }
   return { messages, changes };

@@ -296,7 +296,7 @@ export const EMPTY = {
   'GET /connector/v1/statistics': { at: at(), stepSeconds: 60, from: at(-59 * 60), points: [] },
   'GET /connector/v1/doctor': { at: at(), findings: [] },
   'GET /connector/v1/deliveries': { deliveries: [] },
-  'GET /connector/v1/changes': { changes: [], nextCursor: null, hasMore: false, feedId: 'f1', lastSeq: 0 },
+  'GET /connector/v1/changes': { changes: [], nextCursor: '0', hasMore: false, feedId: 'f1', lastSeq: 0 },
   'GET /connector/v1/accounts': { accounts: [], nextCursor: null, hasMore: false },
   'GET /connector/v1/dead-letters': { deadLetters: [], nextCursor: null, hasMore: false },
   'GET /connector/v1/consumers': { consumers: [], nextCursor: null, hasMore: false },

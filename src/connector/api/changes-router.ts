@@ -65,11 +65,10 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
     }));
     const { feedId, lastSeq } = position;
     if (after !== 'latest' && refuseMissing(response, after ?? 0, position)) return;
-    const next = page === null ? lastSeq : page.next;
     response.json({
       changes: [...(page?.changes ?? [])],
-      nextCursor: next === null ? null : String(next),
-      hasMore: page !== null && page.next !== null,
+      nextCursor: String(page?.next ?? lastSeq),
+      hasMore: page?.hasMore ?? false,
       feedId,
       lastSeq,
     } satisfies ChangeList);

@@ -57,10 +57,11 @@ export async function readFiltered(
   return { changes, reached, hasMore: reached < end.last_seq };
 }
 
-/** A page of the feed. `next` is where the following page starts; null if there is no more yet. */
+/** A page of the feed. `next` is where the following page starts, even if there is no more yet. */
 export interface ChangePage {
   readonly changes: readonly Change[];
-  readonly next: number | null;
+  readonly next: number;
+  readonly hasMore: boolean;
 }
 
 /** Maximum number of sections that one page scans for changes that pass its filter. */
@@ -80,7 +81,7 @@ export async function readChangePage(
   let position = after;
   if (filter.accountId === undefined && filter.connectionId === undefined) {
     found.push(...(await readChanges(database, after, limit + 1)));
-    if (found.length <= limit) return { changes: found, next: null };
+    if (found.length <= limit) return { changes: found, next: found.at(-1)?.seq ?? after, hasMore: false };
   }
   for (let stretch = 0; stretch < MAX_STRETCHES && found.length <= limit; stretch += 1) {
     const { changes, reached, hasMore } = await readFiltered(
@@ -91,11 +92,11 @@ export async function readChangePage(
     );
     found.push(...changes);
     position = reached;
-    if (!hasMore && found.length <= limit) return { changes: found, next: null };
+    if (!hasMore && found.length <= limit) return { changes: found, next: position, hasMore };
   }
-  if (found.length <= limit) return { changes: found, next: position };
+  if (found.length <= limit) return { changes: found, next: position, hasMore: true };
   const changes = found.slice(0, limit);
-  return { changes, next: changes.at(-1)?.seq ?? after };
+  return { changes, next: changes.at(-1)?.seq ?? after, hasMore: true };
 }
 
 async function readBatches(

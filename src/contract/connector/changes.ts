@@ -148,15 +148,14 @@ export const streamChangesQuery = z.strictObject({
 export type StreamChangesQuery = z.infer<typeof streamChangesQuery>;
 
 /**
- * Changes in order. Pass `nextCursor` as `after`; it is null when there are no more changes yet. With a
- * filter, a page may be short or empty although more changes follow: continue from `nextCursor`.
+ * Changes in order. Pass `nextCursor` as `after` to continue, at once if `hasMore`. With a filter, a page may be short
+ * or empty although more changes follow.
  */
 export const changeList = listOf('changes', change).extend({
   nextCursor: z
     .string()
-    .nullable()
     .describe(
-      'Pass it as `after` to continue; null when there are no more changes yet. Keep the last `seq` in that case.',
+      'Pass it as `after` to continue, now or later. With a filter it may be above the last `seq`: the changes between do not pass.',
     ),
   hasMore: z
     .boolean()

@@ -157,7 +157,7 @@ export const SYNC_ENDPOINTS = {
     right: 'read',
     summary: 'Lists what changed, in order and without gaps.',
     description:
-      'Pass the last `seq` that you processed as `after`: no change is skipped or repeated. Store `feedId`, too; if it changes, read from the start.',
+      'Pass `nextCursor`, or the last `seq` that you processed, as `after`: no change is skipped or repeated. Store `feedId`, too; if it changes, read from the start.',
     query: listChangesQuery,
     answers: [{ status: 200, description: 'A page.', schema: changeList }],
     errors: [...API_ERRORS, 'invalid_request', 'beyond_feed', 'changes_deleted'],

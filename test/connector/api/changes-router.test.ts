@@ -103,11 +103,11 @@ describe('GET /v1/changes', () => {
     expect(changeList.parse(first.body)).toEqual(first.body);
     expect(first.body).toMatchObject({ nextCursor: '3', hasMore: true });
     const second = await get('/v1/changes?limit=3&after=3');
-    expect(second.body).toMatchObject({ changes: [{ seq: 4 }], nextCursor: null, hasMore: false });
+    expect(second.body).toMatchObject({ changes: [{ seq: 4 }], nextCursor: '4', hasMore: false });
     const none = await get('/v1/changes?after=4');
     expect(none.body).toEqual({
       changes: [],
-      nextCursor: null,
+      nextCursor: '4',
       hasMore: false,
       feedId: expect.any(String),
       lastSeq: 4,
@@ -126,6 +126,15 @@ describe('GET /v1/changes', () => {
     await write('a');
     expect((await get('/v1/changes?connectionId=another')).body.changes).toEqual([]);
     expect((await get('/v1/changes?connectionId=connection')).body.changes).toHaveLength(2);
+  });
+
+  it('moves a reader on whose filter nothing passes, so that it never falls behind what is kept', async () => {
+    await write('a');
+    expect((await get('/v1/changes?connectionId=another')).body).toMatchObject({
+      changes: [],
+      nextCursor: '2',
+      hasMore: false,
+    });
   });
 
   it.each([

@@ -47,19 +47,20 @@ describe('a page of the feed', () => {
     ['of an account with few changes', { accountId: 'b' }, [CHANGES - 1, CHANGES]],
     ['of nothing', { connectionId: 'never' }, []],
   ] as const)('%s finds all matching changes', async (_what, filter: ChangeFilter, expected) => {
-    const { changes, next } = await readChangePage(database, 0, 10, filter);
+    const { changes, ...end } = await readChangePage(database, 0, 10, filter);
     expect(changes.map(({ seq }) => seq)).toEqual(expected);
-    expect(next).toBeNull();
+    expect(end).toEqual({ next: CHANGES, hasMore: false });
   });
 
   it('contains the position at which the next one begins', async () => {
     const first = await readChangePage(database, 0, 1, { connectionId: 'seldom' });
-    expect(first).toMatchObject({ changes: [{ seq: 11 }], next: 11 });
+    expect(first).toMatchObject({ changes: [{ seq: 11 }], next: 11, hasMore: true });
     const second = await readChangePage(database, 11, 2, { connectionId: 'seldom' });
-    expect(second).toMatchObject({ changes: [{ seq: CHANGES - 1 }, { seq: CHANGES }], next: null });
+    const end = { next: CHANGES, hasMore: false };
+    expect(second).toMatchObject({ changes: [{ seq: CHANGES - 1 }, { seq: CHANGES }], ...end });
     expect(await readChangePage(database, CHANGES, 2, { connectionId: 'seldom' })).toEqual({
       changes: [],
-      next: null,
+      ...end,
     });
   });
 
@@ -68,8 +69,8 @@ describe('a page of the feed', () => {
       text.includes('AS upto') ? [{ upto: Number(after) + 10_000, last_seq: 510_000 }] : [];
     const read = (after: number) =>
       readChangePage({ query } as typeof database, after, 10, { connectionId: 'seldom' });
-    expect(await read(0)).toEqual({ changes: [], next: 500_000 });
-    expect(await read(500_000)).toEqual({ changes: [], next: null });
+    expect(await read(0)).toEqual({ changes: [], next: 500_000, hasMore: true });
+    expect(await read(500_000)).toEqual({ changes: [], next: 510_000, hasMore: false });
   });
 
   it('is read by statements of bounded size, however long the feed is', async () => {
