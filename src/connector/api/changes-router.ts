@@ -64,7 +64,7 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
       ...(await positionFor(after ?? 0)),
     }));
     const { feedId, lastSeq } = position;
-    if (after !== 'latest' && refuseMissing(response, after ?? 0, position)) return;
+    if (after !== 'latest' && refuseMissing(response, after ?? 0, position, page?.changes[0])) return;
     response.json({
       changes: [...(page?.changes ?? [])],
       nextCursor: String(page?.next ?? lastSeq),
@@ -143,13 +143,15 @@ function toEvent(change: Change): string {
 
 /**
  * Rejects a position that this feed has not reached, where the reader would wait, and skip changes later; and one after
- * which changes were deleted. A reader at the start has no position, and begins with what is kept. True if the request
- * was rejected and answered.
+ * which changes were deleted. A reader at the start has no position, and begins with what is kept; unless what it would
+ * begin with was deleted while the page was read, so that the page may have a gap. True if the request was rejected and
+ * answered.
  */
 function refuseMissing(
   response: Response,
   after: number,
   { feedId, lastSeq, deletedSeq }: FeedPosition,
+  first?: Change,
 ): boolean {
   if (after > lastSeq) {
     const message = `This feed ends at ${lastSeq}: ${after} belongs to another feed. Read this feed from the start.`;
@@ -157,7 +159,7 @@ function refuseMissing(
     response.status(status).json({ error: 'beyond_feed', message, feedId, lastSeq });
     return true;
   }
-  if (after === 0 || after >= deletedSeq) return false;
+  if (after >= deletedSeq || (after === 0 && !(first !== undefined && first.seq <= deletedSeq))) return false;
   const advice = `List the messages again, then continue with \`after=${deletedSeq}\`.`;
   const message = `Changes after ${after} were deleted; the first that is kept is ${deletedSeq + 1}. ${advice}`;
   const { status } = CONNECTOR_ERRORS.changes_deleted;

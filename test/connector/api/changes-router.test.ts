@@ -199,6 +199,15 @@ describe('a position after which changes were deleted', () => {
     },
   );
 
+  it('is that of a reader who begins, if changes of its page were deleted while it was read', async () => {
+    const page = { changes: [{ seq: 3 } as Change, { seq: 5 } as Change], next: 5, hasMore: false };
+    vi.spyOn(feed, 'pageAfter').mockResolvedValue(page);
+    expect(await get('/v1/changes?connectionId=connection')).toMatchObject({
+      status: 410,
+      body: { message: expect.stringContaining('continue with `after=3`') },
+    });
+  });
+
   it('ends the stream of a reader who was too slow, so that it learns of it when it resumes', async () => {
     // More than a socket holds, so that the reader is still reading when the rest is deleted.
     const many = Array.from({ length: 3_000 }, (_, index) => `slow${index}`);
