@@ -93,7 +93,8 @@ export function compareListing(listed: readonly ListedConnection[], known: Known
  * CTEs that write a listing for a statement with the CTEs `guard` and `coverage`. `kept` are the rows that the listing
  * changed, `hidden` those that it no longer shows, `before` is the snapshot at the start of the statement, where
  * the data-modifying CTEs have not happened.
- * Takes SQL expressions; the rows are parameters of `p`. The first listing of a connection sets what is its history.
+ * Takes SQL expressions; the rows are parameters of `p`. The first listing of a connection sets what is its history;
+ * that of an account which takes it over changes nothing of it.
  */
 export function listingCtes<Input extends ListingRows>(
   p: Parameters<Input>,
@@ -139,8 +140,8 @@ kept AS (
   ON CONFLICT (connection_id) DO UPDATE
      SET (${columnNames(LISTED)}) = ROW(${FILLED}), reason = ${REASON},
          account_id = excluded.account_id, listed_at = coalesce(c.listed_at, excluded.listed_at),
-         history_until = CASE WHEN c.listed_at IS NULL THEN excluded.history_until ELSE c.history_until END,
-         history_from = CASE WHEN c.listed_at IS NULL THEN excluded.history_from ELSE c.history_from END,
+         history_until = coalesce(c.history_until, excluded.history_until),
+         history_from = CASE WHEN c.history_until IS NULL THEN excluded.history_from ELSE c.history_from END,
          visible = true, deleted_at = NULL, version = c.version + 1, updated_at = excluded.updated_at
    WHERE (c.account_id = excluded.account_id OR c.listed_at IS NULL)
      AND c.version = (SELECT l.version FROM listed l WHERE l.connection_id = excluded.connection_id)

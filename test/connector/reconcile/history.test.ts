@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { releaseConnections } from '../../../src/connector/db/connection-rows.ts';
 import { received } from '../support/event-fixtures.ts';
 import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 
@@ -68,6 +69,16 @@ describe('messages that are older than the first listing of their connection', (
     const { historic, others } = await stored();
     expect(historic.toSorted()).toEqual([...first, ...older, between].toSorted());
     expect(others).toEqual([after]);
+  });
+
+  it('are not those that came before the first listing by the account that took the connection over', async () => {
+    const old = daily(3);
+    await bench.poll();
+    await releaseConnections(bench.database, ACCOUNT, start);
+    await bench.clock.advance(2 * DAY);
+    const between = bench.service.addMessage('c1', start + DAY).id;
+    await bench.poll();
+    expect(await stored()).toEqual({ historic: old, others: [between] });
   });
 
   it('keep being historic in their changes, with what happens to them later', async () => {
