@@ -16,6 +16,7 @@ import { systemClock } from '../runtime/clock/system-clock.ts';
 import { openParts } from '../runtime/lifecycle/open-parts.ts';
 import { record } from '../scenario/replay.ts';
 import { writeScenario } from '../scenario/scenario.ts';
+import { demandRealTimers } from './demand-real-timers.ts';
 import { loopOptions } from './loop-options.ts';
 import { createOwnDatabase } from './own-database.ts';
 import { remindToClose } from './remind-to-close.ts';
@@ -119,6 +120,7 @@ async function startService(databaseUrl: string): Promise<StartedLoop> {
  */
 export async function startTestLoop(options: TestLoopOptions = {}): Promise<TestLoop> {
   const { connector = true, handlers, databaseUrl = process.env['DATABASE_URL'], dataDir } = options;
+  demandRealTimers();
   return await openParts(async (opened) => {
     const server = await openSharedServer(databaseUrl, dataDir);
     opened.add(() => server.close());
@@ -140,14 +142,22 @@ export async function startTestLoop(options: TestLoopOptions = {}): Promise<Test
 function describeLoop(loop: StartedLoop, close: () => Promise<void>): TestLoop {
   const { sandboxUrl } = loop.info();
   const reminder = remindToClose(systemClock, (text) => void process.stderr.write(text));
-  const at = (path: string): string => {
+  let isClosed = false;
+  const use = (): void => {
+    demandRealTimers();
+    if (isClosed) throw new Error('This loop was closed.');
     reminder.used();
+  };
+  const at = (path: string): string => {
+    use();
     return sandboxUrl + path;
   };
   const sandbox = createClient(SANDBOX_CALLS, () => at('/sandbox/v1'));
-  const closeAll = (): Promise<void> => {
+  const closeAll = async (): Promise<void> => {
+    demandRealTimers();
+    isClosed = true;
     reminder.cancel();
-    return close();
+    await close();
   };
 
   /** After a timeout: a busy machine is slow, not wrong. A handler that never returns is not waited for. */
@@ -181,11 +191,14 @@ function describeLoop(loop: StartedLoop, close: () => Promise<void>): TestLoop {
       if (body === null) throw new Error(`"${time}" is not a time: ${ADVANCE_FORMS}.`);
       return await sandbox.advanceClock({ body });
     },
-    waitFor: ((wanted: WaitRequest | (() => unknown), { timeoutMs = 5_000 } = {}) =>
+    waitFor: (async (wanted: WaitRequest | (() => unknown), { timeoutMs = 5_000 } = {}) =>
       typeof wanted === 'function'
-        ? waitUntil(`${sandboxUrl}/sandbox/v1/events`, wanted, timeoutMs, finish)
-        : waitForEntries(wanted)) as TestLoop['waitFor'],
-    settle: () => loop.settle(),
+        ? await waitUntil(at('/sandbox/v1/events'), wanted, timeoutMs, finish)
+        : await waitForEntries(wanted)) as TestLoop['waitFor'],
+    async settle() {
+      use();
+      await loop.settle();
+    },
     async reset() {
       await sandbox.reset();
       await loop.settle();
@@ -195,7 +208,7 @@ function describeLoop(loop: StartedLoop, close: () => Promise<void>): TestLoop {
       await sandbox.restoreSnapshot({ params: { id } });
     },
     async record(file) {
-      const { scenario } = await record(callPortAt(sandboxUrl));
+      const { scenario } = await record(callPortAt(at('')));
       await writeFile(file, writeScenario(scenario));
     },
     close: closeAll,

@@ -1,7 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { mock } from 'node:test';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { readScenario } from '../../src/scenario/scenario.ts';
 import { type Change, startTestLoop, type TestLoop } from '../../src/testing/index.ts';
 
@@ -171,6 +172,28 @@ describe('a test loop', () => {
     await expect(refused).rejects.toThrow(/^POST \/messages answered 400 invalid_request to /);
   });
 
+  it('refuses calls that fake timers would make hang', async () => {
+    const calls = [
+      () => loop.settle(),
+      () => loop.waitFor(() => true),
+      () => loop.service.getAccount(),
+      () => loop.close(),
+      () => startTestLoop({ databaseUrl: inject('databaseUrl') }),
+    ];
+    for (const call of calls) {
+      vi.useFakeTimers();
+      await expect(call()).rejects.toThrow('Fake timers stop the test loop').finally(vi.useRealTimers);
+    }
+    mock.timers.enable();
+    await expect(loop.settle())
+      .rejects.toThrow('Fake timers')
+      .finally(() => mock.timers.reset());
+    vi.useFakeTimers({ toFake: ['Date'], now: 0 });
+    await loop.settle();
+    vi.useFakeTimers({ shouldAdvanceTime: true });
+    await loop.settle().finally(vi.useRealTimers);
+  });
+
   it('resets with other ids', async () => {
     const { workspaceId } = loop.info();
     await write('before');
@@ -186,4 +209,12 @@ it('a test loop without a connector is the service and its sandbox', async () =>
   expect(loop.info().connectorUrl).toBeNull();
   expect((await loop.service.getAccount()).connections.total).toBe(4);
   await expect(loop.connector.listMessages()).rejects.toThrow('This loop was started without a connector.');
+});
+
+it('a loop that was closed says so', async () => {
+  const loop = await startTestLoop({ databaseUrl: inject('databaseUrl'), connector: false });
+  await loop.close();
+  await expect(loop.service.getAccount()).rejects.toThrow('This loop was closed.');
+  await expect(loop.settle()).rejects.toThrow('This loop was closed.');
+  await loop.close();
 });
