@@ -1,4 +1,5 @@
 import { callSink } from '../connector/consumers/call-sink.ts';
+import { checkHandlers } from '../connector/consumers/check-handlers.ts';
 import { DEFAULT_ATTEMPTS, DEFAULT_DEADLINE_MS } from '../connector/consumers/consumers.ts';
 import {
   type ChangeHandlers,
@@ -33,12 +34,15 @@ export interface Delivered {
  * Calls a handler with changes as the connector does: those of a connection one after the other, those of different
  * connections concurrently; a change that fails is repeated with the same key before the next one of its connection, and
  * becomes a dead letter after the last attempt. The waits between the attempts are left out.
+ * Throws a TypeError for invalid handlers.
  */
 export async function deliver(
   handler: ChangeHandlers | ChangeHandlers['onChange'],
   changes: Change | readonly Change[],
 ): Promise<Delivered> {
   const handlers: ChangeHandlers = typeof handler === 'function' ? { onChange: handler } : handler;
+  const checked = checkHandlers(handlers);
+  if ('problem' in checked) throw new TypeError(`the given object ${checked.problem}`);
   const sink = createHandlerSink(handlers);
   const taken: Change[] = [];
   const deadLetters: Delivered['deadLetters'][number][] = [];

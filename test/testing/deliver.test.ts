@@ -55,9 +55,15 @@ describe('deliver', () => {
   it('makes twelve attempts by default, and aborts a call at its deadline', async () => {
     const { deadLetters } = await deliver(failsThenTakes(20), one);
     expect(deadLetters).toMatchObject([{ attempts: 12 }]);
-    const hangs = { attempts: 1, deadlineMs: 1, onChange: () => new Promise<void>(() => undefined) };
+    const hangs = { attempts: 1, deadlineMs: 100, onChange: () => new Promise<void>(() => undefined) };
     expect((await deliver(hangs, one)).deadLetters).toMatchObject([
       { error: { name: 'CallDeadlineExceeded' } },
     ]);
+  });
+
+  it('refuses the handlers that the connector refuses', async () => {
+    const handlers = [{}, undefined, { onChange: () => undefined, attempts: Number('') }] as never[];
+    for (const invalid of handlers)
+      await expect(deliver(invalid, one)).rejects.toThrow(/^the given object (must have|has invalid)/);
   });
 });
