@@ -9,7 +9,7 @@ import { READER_VERSION } from '../contract/service/read-fields.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
-import { withDatabase } from '../runtime/database/database-url.ts';
+import { parseUrl, withDatabase } from '../runtime/database/database-url.ts';
 import { createLogger, type Logger } from '../runtime/logger/logger.ts';
 
 /** A database that belongs to one user, on a server with many. */
@@ -37,6 +37,7 @@ export async function createOwnDatabase(
   schemas: readonly Schema[],
   clock: Clock = systemClock,
 ): Promise<OwnDatabase> {
+  parseUrl(serverUrl);
   // The lock lasts as long as this connection, so it is neither idle for too long nor renewed.
   const sql = postgres(serverUrl, {
     max: 1,

@@ -124,10 +124,14 @@ export async function startTestLoop(options: TestLoopOptions = {}): Promise<Test
   return await openParts(async (opened) => {
     const server = await openSharedServer(databaseUrl, dataDir);
     opened.add(() => server.close());
-    const database = await createOwnDatabase(
-      server.url,
-      connector ? ['connector', 'platform'] : ['platform'],
-    );
+    const schemas = connector ? (['connector', 'platform'] as const) : (['platform'] as const);
+    const database = await createOwnDatabase(server.url, schemas).catch((cause: Error) => {
+      if (!databaseUrl) throw cause;
+      throw new Error(
+        `A test loop creates its database on the server of DATABASE_URL, or of the option databaseUrl: ${cause.message}. Without both, it uses an embedded Postgres.`,
+        { cause },
+      );
+    });
     opened.add(() => database.drop());
     const loop = connector
       ? await startLoop(loopOptions(database.url, { handlers }))

@@ -218,3 +218,14 @@ it('a loop that was closed says so', async () => {
   await expect(loop.settle()).rejects.toThrow('This loop was closed.');
   await loop.close();
 });
+
+it('names the setting of a server that cannot be used', async () => {
+  for (const [databaseUrl, why] of [
+    ['mysql://root@127.0.0.1/crm', 'does not have the format postgres://'],
+    [`${inject('databaseUrl')}?schema=public`, 'unrecognized configuration parameter "schema"'],
+  ] as const) {
+    const refused = await startTestLoop({ databaseUrl }).catch((error: Error) => error.message);
+    expect(refused).toMatch(/^A test loop creates its database on the server of DATABASE_URL, or /);
+    expect(refused).toContain(why);
+  }
+});
