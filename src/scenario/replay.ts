@@ -174,7 +174,9 @@ export async function replay(
     } catch (error) {
       const actual = error instanceof Error ? error.message : String(error);
       const of = `cause ${cause.cause}: ${method} ${PREFIXES[surface]}${cause.path}`;
-      differences.push({ of, field: 'response', expected: 'success', actual, cause: cause.cause });
+      // A cause that could not be sent was not refused.
+      const field = error instanceof UnknownName ? 'name' : 'response';
+      differences.push({ of, field, expected: 'success', actual, cause: cause.cause });
     }
   }
   await target.settle();

@@ -13,8 +13,9 @@ export interface ShrinkOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What has to remain of a difference: its field, and whether the connector has it. */
-function kindOf({ of, field }: Difference): string {
+/** What has to remain of a difference: its field, and whether the connector has it; of a refusal, its cause and code. */
+function kindOf({ of, field, actual }: Difference): string {
+  if (field === 'response') return `${of} ${actual.split(':', 1)[0]}`;
   return `${field}${of.endsWith('in the connector') ? ' in the connector' : ''}`;
 }
 

@@ -203,6 +203,22 @@ describe('a scenario', () => {
     expect((await replay(small, wrong, { patienceMs: 0 })).differences).toEqual([read]);
     expect((await replay(small, target)).differences).toEqual([]);
   });
+
+  it('is shrunk to what leads to the refusal of a cause, and not to another refusal', async () => {
+    await send('POST', '/service/connections', {});
+    const { id } = (
+      (await send('POST', '/service/connections', { label: 'New' })) as { connection: { id: string } }
+    ).connection;
+    await send('POST', `/sandbox/v1/connections/${id}/scan`, { phoneNumber: '447700900177' });
+    await send('POST', `/sandbox/v1/connections/${id}/outage`, { cause: 'session_lost' });
+    await send('POST', `/sandbox/v1/connections/${id}/recover`);
+    const scenario = await recordFile();
+    const last = scenario.causes.at(-1);
+    if (last === undefined) throw new Error('nothing was recorded');
+    const causes = [...scenario.causes, { ...last, cause: 6 }];
+    const small = await shrink({ ...scenario, causes }, (one) => replay(one, target, { patienceMs: 0 }));
+    expect(small?.causes.map(({ cause }) => cause)).toEqual([2, 6]);
+  });
 });
 
 describe('a recording', () => {
