@@ -4,7 +4,7 @@ import { createConnector } from '../../src/connector/connector.ts';
 import { queueSend } from '../../src/connector/outbox/queue-send.ts';
 import type { PhoneMessage } from '../../src/contract/sandbox/contacts.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { type Database, openDatabase } from '../../src/runtime/database/database.ts';
+import { openDatabase } from '../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { createClockNotifier } from '../support/clock-notifier.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -13,6 +13,7 @@ import { ofFile } from '../support/of-file.ts';
 import { type OutageGate, type Passage, startOutageGate } from '../support/outage-gate.ts';
 import { silentLogger } from '../support/platform.ts';
 import { readAllEntries } from '../support/read-lists.ts';
+import { replaceCalls } from '../support/replace-calls.ts';
 import { openSendsWorld } from '../support/sends-world.ts';
 
 /*
@@ -59,9 +60,9 @@ async function open(): Promise<OutageTest> {
       asked -= 1;
     });
   };
-  const database: Database = Object.assign(Object.create(real), {
-    query: (...call: Parameters<Database['query']>) => counted(real.query(...call)),
-    transaction: (...call: Parameters<Database['transaction']>) => counted(real.transaction(...call)),
+  const database = replaceCalls(real, {
+    query: (...call) => counted(real.query(...call)),
+    transaction: (...call) => counted(real.transaction(...call)),
   });
   const clock = new ManualClock(world.clock.now());
   const notifier = createClockNotifier(clock);

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import postgres from 'postgres';
@@ -21,6 +19,7 @@ import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 import { proves } from '../support/proves.ts';
 import { runTestConnector } from '../support/run-test-connector.ts';
+import { serve } from '../support/serve.ts';
 
 describe('the loop', () => {
   const test = loopOfFile();
@@ -413,9 +412,7 @@ describe('a loop that cannot start', () => {
     'because the port of the %s is in use names it and the option to change, and closes everything that it has opened, so that the next start succeeds',
     async (_, name) => {
       const database = await createTestDatabase({ connector: true, platform: true });
-      const holder = createServer().listen(0, '127.0.0.1');
-      await once(holder, 'listening');
-      const { port } = holder.address() as AddressInfo;
+      const { port, close } = await serve(createServer());
       const options = loopOptions(database.url);
 
       await expect(startLoop({ ...options, ports: { ...portsFrom(0), [name]: port } })).rejects.toThrow(
@@ -424,7 +421,7 @@ describe('a loop that cannot start', () => {
 
       const loop = await startLoop(options);
       await loop.close();
-      holder.close();
+      await close();
       await database.drop();
     },
   );

@@ -1,13 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type CheckedLoop, checkLoop, timeQueues } from '../../src/commands/self-check.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { asAdmin, createTestDatabase } from '../support/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { silentLogger } from '../support/platform.ts';
+import { type Served, serve } from '../support/serve.ts';
 
 /** Plays sandbox and connector at once: each message appears in the feed by the next queue of the script. */
 describe('the self-check', () => {
@@ -16,6 +15,7 @@ describe('the self-check', () => {
   let writes: number;
   let told: string[];
   let server: Server;
+  let served: Served;
   let loop: CheckedLoop;
 
   beforeEach(async () => {
@@ -38,16 +38,13 @@ describe('the self-check', () => {
         request.on('data', (body: Buffer) => told.push(JSON.parse(String(body)).connectionId));
         json({ messageId: `m${writes}` });
       }
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    });
+    served = await serve(server);
+    const { url } = served;
     loop = { sandboxUrl: url, connectionId: 'c1', connectorUrl: url, connectorToken: 'token' };
   });
 
-  afterEach(() => {
-    server.close();
-    server.closeAllConnections();
-  });
+  afterEach(() => served.close());
 
   function nextArrival(): unknown {
     return { type: 'message.created', messageId: `m${writes}`, data: { firstSeenBy: queues.shift() } };

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { CallRefused, type Change, changesAfter, createConnectorClient } from '../../src/client/index.ts';
 import { startTestLoop } from '../support/loop.ts';
 import { ofFile } from '../support/of-file.ts';
+import { serve } from '../support/serve.ts';
 
 describe('the client of a connector', () => {
   const running = ofFile(startTestLoop);
@@ -71,14 +70,13 @@ describe('the client of a connector', () => {
       const isCall = request.method === 'POST';
       response.writeHead(isCall ? status : 200, isCall ? headers : { 'content-type': 'application/json' });
       response.end(isCall ? text : '{}');
-    }).listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    });
+    const { url, close } = await serve(other);
     const body = { connectionId: 'c1', to: '447700900201', text: 'Hello', reference: 'order-1' };
     const sent = createConnectorClient({ url, token: 'any' }).queueMessage({ body });
     await expect(sent).rejects.toThrow(CallRefused);
     await expect(sent).rejects.toMatchObject({ status, message: expect.stringContaining(says) });
-    other.close();
+    await close();
   });
 
   it('gives up after the given time', async () => {

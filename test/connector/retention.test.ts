@@ -5,9 +5,9 @@ import { makePartitions } from '../../src/connector/db/time-partitions.ts';
 import { numberChanges } from '../../src/connector/feed/sequencer.ts';
 import { type RetentionDays, startRetention } from '../../src/connector/retention.ts';
 import { createPresence, type Presence } from '../../src/connector/work/presence.ts';
-import type { Database } from '../../src/runtime/database/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ofTest } from '../support/of-file.ts';
+import { aroundQueries } from '../support/replace-calls.ts';
 import { openConnectorDatabase, polled, readAllChanges, silentLogger, T0 } from './support/event-fixtures.ts';
 
 const HOUR = 3_600_000;
@@ -41,18 +41,13 @@ async function start(
 ): Promise<ForgettingProcess> {
   const sent: string[] = [];
   const answered: string[] = [];
-  const database: Database = Object.create(opened.database, {
-    transaction: { value: opened.database.transaction.bind(opened.database) },
-    query: {
-      value: async (...statement: Parameters<Database['query']>) => {
-        const text = statement[0].trim();
-        sent.push(text);
-        if (isDeletion(text)) await held;
-        const rows = await opened.database.query(...statement);
-        answered.push(text);
-        return rows;
-      },
-    },
+  const database = aroundQueries(opened.database, async (statement, run) => {
+    const text = statement.trim();
+    sent.push(text);
+    if (isDeletion(text)) await held;
+    const rows = await run();
+    answered.push(text);
+    return rows;
   });
   const clock = new ManualClock();
   const presence = createPresence({ database, clock, logger: silentLogger, works: true });

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -15,6 +13,7 @@ import type { Change } from '../../src/contract/connector/changes.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { callOf, createdChange } from '../connector/consumers/sinks/sink-fixtures.ts';
 import { ROOT } from '../support/root.ts';
+import { type Served, serve } from '../support/serve.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 /** The network writes many numbers of Brazil without the 9 that people dial. */
@@ -30,7 +29,7 @@ interface Asked {
 type Answered = readonly [status: number, body: unknown, headers?: Record<string, string>] | null;
 
 let folder: string;
-let crm: Server;
+let crm: Served;
 let adapter: SpawnedCommand;
 let sink: Sink;
 let url: string;
@@ -54,8 +53,6 @@ async function start(file: string, environment: Record<string, string>): Promise
   });
 }
 
-const crmUrl = (): string => `http://127.0.0.1:${(crm.address() as AddressInfo).port}`;
-
 function rows(kind: string): readonly Record<string, unknown>[] {
   const database = new DatabaseSync(join(folder, 'adapter.sqlite'));
   const all = database.prepare('SELECT ours, theirs, error FROM created WHERE kind = ?').all(kind);
@@ -78,7 +75,7 @@ let written: () => readonly string[];
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'adapter-'));
   asked = [];
-  crm = createServer(async (request, response: ServerResponse) => {
+  const server = createServer(async (request, response: ServerResponse) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const text = Buffer.concat(chunks).toString();
@@ -92,14 +89,12 @@ beforeEach(async () => {
     const [status, body, headers = {}] = answer;
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
   });
-  crm.listen(0, '127.0.0.1');
-  await once(crm, 'listening');
+  crm = await serve(server);
 });
 afterEach(async () => {
   await sink.close();
   await adapter.kill();
-  crm.closeAllConnections();
-  crm.close();
+  await crm.close();
   rmSync(folder, { recursive: true });
 });
 
@@ -186,7 +181,7 @@ describe('hubspot.ts', () => {
     [communications, contacts, trouble] = [[], [], undefined];
     [lastContact, deleted] = [511, []];
     answerOf = answer;
-    await start('hubspot.ts', { HUBSPOT_URL: crmUrl(), HUBSPOT_TOKEN: 'pat-1' });
+    await start('hubspot.ts', { HUBSPOT_URL: crm.url, HUBSPOT_TOKEN: 'pat-1' });
   });
 
   it('logs a batch in one request, at one contact, and nothing when it comes again', async () => {
@@ -370,7 +365,7 @@ describe('chatwoot.ts', () => {
     [contacts, conversations, posts, lost] = [[], [], [], undefined];
     lastConversation = 69;
     answerOf = answer;
-    const own = { CHATWOOT_URL: crmUrl(), CHATWOOT_ACCOUNT_ID: '3', CHATWOOT_INBOX_ID: '5' };
+    const own = { CHATWOOT_URL: crm.url, CHATWOOT_ACCOUNT_ID: '3', CHATWOOT_INBOX_ID: '5' };
     await start('chatwoot.ts', { ...own, CHATWOOT_TOKEN: 'token' });
   });
 
@@ -501,7 +496,7 @@ describe('twenty.ts', () => {
   beforeEach(async () => {
     [made, lost] = [{ people: [], notes: [], noteTargets: [] }, undefined];
     answerOf = answer;
-    await start('twenty.ts', { TWENTY_URL: crmUrl(), TWENTY_TOKEN: 'key' });
+    await start('twenty.ts', { TWENTY_URL: crm.url, TWENTY_TOKEN: 'key' });
   });
 
   it('writes a message as a note of its person, and nothing when it comes again', async () => {

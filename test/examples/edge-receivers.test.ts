@@ -10,7 +10,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -24,6 +23,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/find-free-port.ts';
 import { mustSucceed, NPM_ENV } from '../support/npm.ts';
 import { ROOT } from '../support/root.ts';
+import { serve } from '../support/serve.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const EXAMPLE = join(ROOT, 'examples/edge');
@@ -85,8 +85,8 @@ async function startLambda(handler: (event: object) => Promise<{ statusCode: num
     const { statusCode, body: answer } = await handler(event);
     response.writeHead(statusCode).end(answer);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, close: () => server.close() };
+  const { url, close } = await serve(server);
+  return { url: `${url}/`, close };
 }
 
 describe('the receivers of examples/edge', () => {
@@ -185,7 +185,7 @@ export default app;
     try {
       await judge(lambda.url, () => sql.unsafe(SEEN));
     } finally {
-      lambda.close();
+      await lambda.close();
     }
   });
 });

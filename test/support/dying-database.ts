@@ -1,4 +1,5 @@
-import type { Database, Queryable } from '../../src/runtime/database/database.ts';
+import type { Database } from '../../src/runtime/database/database.ts';
+import { aroundStatements, replaceCalls } from './replace-calls.ts';
 
 /** The process dies before a statement is sent, or after its effect and before the answer arrives. */
 export type Moment = 'before' | 'after';
@@ -18,17 +19,10 @@ export function dyingDatabase(database: Database, at: number, moment: Moment) {
     if (dead || statements === at) die();
     return result;
   }
-  const queryableOn = (db: Queryable): Queryable => ({
-    query: (text, params, options) => step(() => db.query(text, params, options)),
-  });
-  const dying: Database = Object.assign(Object.create(database), {
-    ...queryableOn(database),
-    // The commit is a separate step.
-    transaction: <T>(work: (tx: Queryable) => Promise<T>) =>
-      step(() => database.transaction((tx) => work(queryableOn(tx)))),
-  });
+  const stepping = aroundStatements(database, (_text, run) => step(run));
   return {
-    database: dying,
+    // The commit is a separate step.
+    database: replaceCalls(stepping, { transaction: (work) => step(() => stepping.transaction(work)) }),
     get died() {
       return dead;
     },

@@ -1,5 +1,5 @@
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { serve } from './serve.ts';
 
 /** A receiver with a fault that a campaign must find. */
 export interface EarlyAnswers {
@@ -30,17 +30,12 @@ export async function startEarlyAnswers(target: string): Promise<EarlyAnswers> {
       onward.end(Buffer.concat(chunks));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { url, close } = await serve(server);
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     async handedOn() {
       while (underway.size > 0) await Promise.all(underway);
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close,
   };
 }

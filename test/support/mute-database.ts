@@ -1,4 +1,5 @@
 import { type Database, QueryDeadlineExceeded } from '../../src/runtime/database/database.ts';
+import { aroundQueries } from './replace-calls.ts';
 
 /** A database that, while muted, does not answer queries whose text, without quotation marks, contains a word. */
 export function createMuteDatabase(database: Database): {
@@ -12,19 +13,11 @@ export function createMuteDatabase(database: Database): {
 } {
   const unanswered: ((error: Error) => void)[] = [];
   let muted: { readonly word: string; readonly heard: () => void } | null = null;
-  const query: Database['query'] = (text, ...given) => {
-    if (muted === null || !text.replaceAll('"', '').includes(muted.word))
-      return database.query(text, ...given);
-    muted.heard();
-    return new Promise((_, reject) => unanswered.push(reject));
-  };
   return {
-    database: new Proxy(database, {
-      get(target, key) {
-        if (key === 'query') return query;
-        const value: unknown = Reflect.get(target, key, target);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
+    database: aroundQueries(database, (text, run) => {
+      if (muted === null || !text.replaceAll('"', '').includes(muted.word)) return run();
+      muted.heard();
+      return new Promise((_, reject) => unanswered.push(reject));
     }),
     mute(word) {
       const { promise, resolve } = Promise.withResolvers<void>();

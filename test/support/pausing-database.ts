@@ -1,5 +1,5 @@
 import type { Database } from '../../src/runtime/database/database.ts';
-import { replaceTransactions } from './replace-transactions.ts';
+import { replaceCalls } from './replace-calls.ts';
 
 /** A transaction that has done all its work and waits before its COMMIT. */
 export interface PausedTransaction {
@@ -17,18 +17,19 @@ export function createPausingDatabase(): {
   let next: { reached(pid: number): void; readonly goOn: Promise<void> } | null = null;
   return {
     wrap: (database) =>
-      replaceTransactions(database, (work, options) =>
-        database.transaction(async (tx) => {
-          const pause = next;
-          next = null;
-          const result = await work(tx);
-          if (pause === null) return result;
-          const [backend] = await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-          pause.reached(backend?.pid ?? 0);
-          await pause.goOn;
-          return result;
-        }, options),
-      ),
+      replaceCalls(database, {
+        transaction: (work, options) =>
+          database.transaction(async (tx) => {
+            const pause = next;
+            next = null;
+            const result = await work(tx);
+            if (pause === null) return result;
+            const [backend] = await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+            pause.reached(backend?.pid ?? 0);
+            await pause.goOn;
+            return result;
+          }, options),
+      }),
     pauseNext() {
       const reached = Promise.withResolvers<number>();
       const goOn = Promise.withResolvers<void>();

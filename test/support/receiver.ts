@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { serve } from './serve.ts';
 
 /** A received request. */
 export interface ReceivedRequest {
@@ -75,7 +75,6 @@ async function act(
 /** Listens on a free port of the loopback interface. */
 export async function startReceiver(): Promise<Receiver> {
   const requests: ReceivedRequest[] = [];
-  const sockets = new Set<Socket>();
   const script: ScriptedAnswer[] = [];
   let waiters: { readonly count: number; readonly resolve: () => void }[] = [];
   let standard: ScriptedAnswer = { status: 200 };
@@ -98,16 +97,12 @@ export async function startReceiver(): Promise<Receiver> {
   });
   server.on('connection', (socket) => {
     connections += 1;
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
     socket.on('error', () => undefined);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-
+  const { port, url, close } = await serve(server);
   return {
     port,
-    origin: `http://127.0.0.1:${port}`,
+    origin: url,
     requests,
     script: (...answers) => void script.push(...answers),
     otherwise: (answer) => {
@@ -120,10 +115,6 @@ export async function startReceiver(): Promise<Receiver> {
     get connections() {
       return connections;
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
+    close,
   };
 }

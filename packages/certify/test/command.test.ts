@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,8 +12,8 @@ import { startTestLoop } from '../../../test/support/loop.ts';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { readProjectFile } from '../../../test/support/markdown.ts';
 import { ROOT } from '../../../test/support/root.ts';
+import { serve } from '../../../test/support/serve.ts';
 import { type Ended, spawnCommand } from '../../../test/support/spawn-command.ts';
-import { closeServer } from '../../conformance/test/graded-service.ts';
 import { RECEIVER_CHECKS } from '../src/receiver/run-receiver-suite.ts';
 import { Skip } from '../src/runner/check.ts';
 import { readObserver, receiverSuite, shell } from '../src/suites.ts';
@@ -148,12 +147,9 @@ describe('npm run certify', () => {
   });
 
   it('exits with 2 if nothing could be judged: wrong usage, no receiver, a failing observer', async () => {
-    const server = createServer((_request, response) => void response.end('none'));
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const server = await serve(createServer((_request, response) => void response.end('none')));
     // As one whose process ends while it reads a request.
-    const crashing = createServer((request) => request.socket.resetAndDestroy()).listen(0, '127.0.0.1');
-    await once(crashing, 'listening');
+    const crashing = await serve(createServer((request) => request.socket.resetAndDestroy()));
     const ended = await Promise.all([
       certify('nowhere'),
       certify('http://127.0.0.1:9/webhooks'),
@@ -164,10 +160,9 @@ describe('npm run certify', () => {
       certify('http://receiver.invalid/webhooks'),
       certify('http://receiver.invalid/webhooks', '--only', 'nothing'),
       certify(right.url, '--level', 'E'),
-      certify(`http://127.0.0.1:${(crashing.address() as AddressInfo).port}/webhooks`),
+      certify(`${crashing.url}/webhooks`),
     ]);
-    server.close();
-    crashing.close();
+    await Promise.all([server.close(), crashing.close()]);
     expect(ended.map(({ code }) => code)).toEqual(ended.map(() => 2));
     const [use, none, only, observer, patience, batch, elsewhere, onlyElsewhere, nothing, crashed] = ended;
     expect(nothing?.stdout).toContain('Not everything could be judged: 0 of 0 checks kept');
@@ -220,10 +215,10 @@ describe('npm run certify', () => {
   });
 
   it('waits 10 s for the consent of a receiver on another machine', async () => {
-    const silent = createServer().listen(0);
-    await once(silent, 'listening');
+    const silent = createServer();
+    const { port, close } = await serve(silent);
     const clock = new ManualClock();
-    const url = `http://0.0.0.0:${(silent.address() as AddressInfo).port}/webhooks`;
+    const url = `http://0.0.0.0:${port}/webhooks`;
     const suite = receiverSuite(url, { secret: SECRET }, undefined, clock);
     const refused = expect(suite.demandConsent?.()).rejects.toThrow(
       'To show that it is yours, serve this text at',
@@ -231,7 +226,7 @@ describe('npm run certify', () => {
     await once(silent, 'request');
     await clock.advance(10_000);
     await refused;
-    await closeServer(silent);
+    await close();
   });
 });
 

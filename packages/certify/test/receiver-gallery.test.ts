@@ -1,12 +1,11 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { signWrongly } from '../../../src/sandbox/deliveries/sign-wrongly.ts';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
+import { serve } from '../../../test/support/serve.ts';
 import type { ReceiverInputs } from '../src/receiver/context.ts';
 import { PROFILES } from '../src/receiver/profile.ts';
 import type { Tier } from '../src/receiver/receiver-check.ts';
@@ -81,21 +80,16 @@ describe('the gallery of correct receivers', () => {
       // [delivery.attempts]
       await clock.advance(9_000);
       response.writeHead(204).end();
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    });
+    const { url, close } = await serve(server);
     const { results } = await runReceiverSuite({
-      inputs: {
-        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks/`,
-        secret: SECRET,
-        profile: PROFILES.messaging,
-      },
+      inputs: { url: `${url}/webhooks/`, secret: SECRET, profile: PROFILES.messaging },
       tiers: ['W'],
       clock,
       only: ['delivery.repeated', 'delivery.out-of-order', 'connection.kept'],
       signal: new AbortController().signal,
     });
-    server.close();
-    server.closeAllConnections();
+    await close();
     expect(results.map(({ id, result }) => `${id} ${result}`)).toEqual([
       'delivery.repeated pass',
       'delivery.out-of-order pass',
@@ -114,21 +108,16 @@ describe('the gallery of correct receivers', () => {
       const limited = { 'retry-after': '61' };
       if (taken > most) response.writeHead(429, limited).end();
       else response.writeHead(age <= 300_000 ? 200 : 401).end();
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    });
+    const { url, close } = await serve(server);
     const { results } = await runReceiverSuite({
-      inputs: {
-        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks/`,
-        secret: SECRET,
-        profile: PROFILES.messaging,
-      },
+      inputs: { url: `${url}/webhooks/`, secret: SECRET, profile: PROFILES.messaging },
       tiers: ['W'],
       clock: { ...systemClock, now: () => clock.now(), sleep: (ms) => clock.advance(ms) },
       only: ['timestamp.stale', 'timestamp.recent', 'timestamp.future'],
       signal: new AbortController().signal,
     });
-    server.close();
-    server.closeAllConnections();
+    await close();
     expect(results.filter(({ result }) => result !== 'pass')).toEqual([]);
   });
 

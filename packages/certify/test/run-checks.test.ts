@@ -1,8 +1,8 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createServer } from 'node:http';
+import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
-import { closeServer } from '../../conformance/test/graded-service.ts';
+import { ofFile } from '../../../test/support/of-file.ts';
+import { serve } from '../../../test/support/serve.ts';
 import type { ReceiverContext } from '../src/receiver/context.ts';
 import { demand } from '../src/receiver/effect.ts';
 import { type Check, type Probe, Skip, Violation } from '../src/runner/check.ts';
@@ -207,21 +207,13 @@ describe('secrets', () => {
 });
 
 describe('the client', () => {
-  let server: Server;
-  let baseUrl: string;
   const answers: { status: number; headers?: Record<string, string> }[] = [];
-
-  beforeAll(async () => {
-    server = createServer((request, response) => {
-      const { status, headers } = answers.shift() ?? { status: 200 };
-      if (status === 0) request.socket.destroy();
-      else response.writeHead(status, headers).end('{}');
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const server = createServer((request, response) => {
+    const { status, headers } = answers.shift() ?? { status: 200 };
+    if (status === 0) request.socket.destroy();
+    else response.writeHead(status, headers).end('{}');
   });
-
-  afterAll(() => closeServer(server));
+  const served = ofFile(() => serve(server));
 
   /** A client whose waits end at once and are recorded. */
   function makeClient() {
@@ -237,7 +229,7 @@ describe('the client', () => {
       waits,
       extended,
       journal,
-      client: createHttpClient({ baseUrl, as: 'nobody', clock, journal, pace }),
+      client: createHttpClient({ baseUrl: served.url, as: 'nobody', clock, journal, pace }),
     };
   }
 

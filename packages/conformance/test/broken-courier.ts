@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { closeServer } from './graded-service.ts';
+import { serve } from '../../../test/support/serve.ts';
 
 /** A delivery in transit to the listener. */
 export interface Parcel {
@@ -49,9 +48,7 @@ export async function startCourier(target: string, courier: Courier) {
       response.writeHead(status).end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, close: () => closeServer(server) };
+  return await serve(server);
 }
 
 /** Deliveries that break one rule, and the check that must report it. */

@@ -1,8 +1,8 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { serve } from '../../../test/support/serve.ts';
 import type { ServiceSuiteOptions } from '../src/run-service-suite.ts';
 import type { ServiceInputs } from '../src/service/inputs.ts';
-import { closeServer, type GradedWorkspace, grade } from './graded-service.ts';
+import { type GradedWorkspace, grade } from './graded-service.ts';
 
 /** A request on its way to the service. It is sent as the mutation leaves it. */
 export interface PassingRequest {
@@ -113,9 +113,8 @@ export async function startBrokenProxy(baseUrl: string, breakage: Breakage = {})
       }
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return { baseUrl: `http://127.0.0.1:${port}${prefix}`, passed, close: () => closeServer(server) };
+  const { url, close } = await serve(server);
+  return { baseUrl: `${url}${prefix}`, passed, close };
 }
 
 /** Grades the service through a proxy, in the same workspace, optionally with other inputs. */

@@ -1,15 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UsageError } from '../../../src/commands/command-line.ts';
 import { ROOT } from '../../../test/support/root.ts';
+import { type Served, serve } from '../../../test/support/serve.ts';
 import { spawnCommand } from '../../../test/support/spawn-command.ts';
 import type { Report } from '../../certify/src/report/report.ts';
 import { readConformanceOptions } from '../src/options.ts';
-import { closeServer } from './graded-service.ts';
 
 const KEY = 'a-key-that-no-report-shows';
 
@@ -30,18 +29,19 @@ function startBareService() {
 
 describe('npm run conformance', () => {
   let folder: string;
+  let served: Served;
   let baseUrl: string;
   const { server, asked } = startBareService();
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'conformance-'));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1`;
+    served = await serve(server);
+    baseUrl = `${served.url}/api/v1`;
   });
 
   afterAll(async () => {
     rmSync(folder, { recursive: true });
-    await closeServer(server);
+    await served.close();
   });
 
   const run = (...words: readonly string[]) =>

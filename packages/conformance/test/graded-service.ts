@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import type { Server } from 'node:http';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { callJson } from '../../../test/support/loop-client.ts';
 import type { TestService } from '../../../test/support/service.ts';
@@ -123,12 +121,4 @@ export function grade(
   const { signal } = new AbortController();
   const fixed = { clock: systemClock, timeoutMs: TIMEOUT_MS, paceMs: 0, signal };
   return runServiceSuite({ inputs, listener, ...fixed, ...options });
-}
-
-/** Closes a server with all its connections. */
-export async function closeServer(server: Server): Promise<void> {
-  const closed = once(server, 'close');
-  server.close();
-  server.closeAllConnections();
-  await closed;
 }

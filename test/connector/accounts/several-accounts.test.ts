@@ -1,10 +1,10 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { createServer } from 'node:net';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConnectorOptions } from '../../../src/connector/connector.ts';
 import { connectorAccount, connectorAccountList } from '../../../src/contract/connector/accounts.ts';
 import { syncStatus } from '../../../src/contract/connector/sync.ts';
 import { ofFile } from '../../support/of-file.ts';
+import { serve } from '../../support/serve.ts';
 import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from '../support/running-connector.ts';
 import { ScriptedService, type ServiceMessage } from '../support/scripted-service.ts';
 
@@ -204,11 +204,9 @@ describe('the address of an added service', () => {
   });
 
   it('gets the same answer as any other address, whatever listens there', async () => {
-    const silent = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
-    const greeting = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n')).listen(0, '127.0.0.1');
-    const at = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    await Promise.all([once(silent, 'listening'), once(greeting, 'listening')]);
-    for (const address of ['http://127.0.0.1:1', at(silent), at(greeting)]) {
+    const silent = await serve(createServer((socket) => socket.end()));
+    const greeting = await serve(createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n')));
+    for (const address of ['http://127.0.0.1:1', silent.url, greeting.url]) {
       expect(await told(`${address}/api/v1`)).toEqual(NOTHING);
     }
     for (const answer of [
@@ -222,8 +220,7 @@ describe('the address of an added service', () => {
       second.fault = () => answer;
       expect(await told(second.baseUrl)).toEqual(NOTHING);
     }
-    silent.close();
-    greeting.close();
+    await Promise.all([silent.close(), greeting.close()]);
   });
 
   it('must be one that the settings allow, and no other is called', async () => {

@@ -9,6 +9,7 @@ import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
 import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
+import { aroundQueries } from '../../support/replace-calls.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 import { databaseOfFile } from '../support/event-fixtures.ts';
 
@@ -27,14 +28,10 @@ beforeEach(async () => {
   reads = 0;
   broken = false;
   silent = false;
-  counted = Object.create(database, {
-    query: {
-      value: (...statement: Parameters<Database['query']>) => {
-        reads += 1;
-        if (silent) return new Promise(() => undefined);
-        return broken ? Promise.reject(new Error('lost')) : database.query(...statement);
-      },
-    },
+  counted = aroundQueries(database, (_text, run) => {
+    reads += 1;
+    if (silent) return new Promise(() => undefined);
+    return broken ? Promise.reject(new Error('lost')) : run();
   });
 });
 

@@ -1,5 +1,4 @@
 import { type ClientRequest, createServer, type IncomingMessage, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import express, { type RequestHandler } from 'express';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -7,11 +6,13 @@ import { ApiError, answerError } from '../../../src/connector/api/api-error.ts';
 import { routeOperations } from '../../../src/connector/api/api-router.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { logTo } from '../../support/log-to.ts';
+import { type Served, serve } from '../../support/serve.ts';
 
 const passOn: RequestHandler = (_request, _response, next) => next();
 
 const FILE_CHARACTERS = 16 * 1024 * 1024;
 let server: Server;
+let served: Served;
 let lines: string[];
 /** Sends that reached the operation, each held until it is let go. */
 let arrived: { readonly reference: string; readonly letGo: () => void }[];
@@ -38,20 +39,24 @@ beforeEach(async () => {
   );
   app.use(answerError(logTo('error', (line) => lines.push(line))));
   server = createServer(app);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  served = await serve(server);
 });
 afterEach(() => {
   for (const { letGo } of arrived) letGo();
-  server.closeAllConnections();
-  server.close();
+  return served.close();
 });
 
 function open(headers: Record<string, string | number>): {
   call: ClientRequest;
   answered: Promise<IncomingMessage>;
 } {
-  const { port } = server.address() as AddressInfo;
-  const call = request({ port, host: '127.0.0.1', method: 'POST', path: '/v1/messages', headers });
+  const call = request({
+    port: served.port,
+    host: '127.0.0.1',
+    method: 'POST',
+    path: '/v1/messages',
+    headers,
+  });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     call.once('response', resolve);
     call.once('error', reject);

@@ -1,5 +1,4 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { expect, it, onTestFinished } from 'vitest';
 import { answerError } from '../../../src/connector/api/api-error.ts';
@@ -10,6 +9,7 @@ import {
   type ConnectorEndpointName,
 } from '../../../src/contract/connector/endpoints.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { serve } from '../../support/serve.ts';
 import { silentLogger } from '../support/event-fixtures.ts';
 
 /** Calls that may take as long as the service does, and what they are asked with. */
@@ -50,15 +50,13 @@ it('a call is answered within 8 s, one that calls the service or reads the whole
     }),
   );
   app.use(answerError(silentLogger));
-  const server = createServer(app);
-  onTestFinished(() => void server.close());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const server = await serve(createServer(app));
+  onTestFinished(server.close);
   const answered: string[] = [];
   const asked = calls.map(async ([name, body]) => {
     const { method, path } = CONNECTOR_ENDPOINTS[name as ConnectorEndpointName];
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path.replace('{id}', 'id')}`;
     const content = method === 'GET' ? {} : { body: JSON.stringify(body) };
-    const { status } = await fetch(url, { method, ...content });
+    const { status } = await fetch(server.url + path.replace('{id}', 'id'), { method, ...content });
     answered.push(`${name} ${status}`);
   });
   await begun.promise;

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { listMessages } from '../../../src/connector/api/messages.ts';
 import type { ListConnectorMessagesQuery } from '../../../src/contract/connector/messages.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
-import { withQuery } from '../consumers/consumer-bench.ts';
+import { aroundQueries, replaceCalls } from '../../support/replace-calls.ts';
 import { countBuffers } from '../support/count-buffers.ts';
 import { databaseOfFile } from '../support/event-fixtures.ts';
 
@@ -93,18 +93,16 @@ describe('a search for a text', () => {
     (await find(query)).messages.map(({ id }) => id);
   /** The database, whose search does this instead. */
   const inTransaction = (
-    search: (tx: Queryable, ...statement: Parameters<Queryable['query']>) => Promise<unknown[]>,
+    search: (tx: Queryable, ...statement: Parameters<Queryable['query']>) => Promise<never[]>,
   ): Database =>
-    Object.create(database, {
-      query: { value: database.query.bind(database) },
-      transaction: {
-        value: (work: (tx: Queryable) => Promise<unknown>) =>
-          database.transaction((tx) => {
-            const query = async (...statement: Parameters<Queryable['query']>) =>
-              statement[0].includes('ilike') ? await search(tx, ...statement) : await tx.query(...statement);
-            return work({ query } as Queryable);
+    replaceCalls(database, {
+      transaction: (work) =>
+        database.transaction((tx) =>
+          work({
+            query: (...statement) =>
+              statement[0].includes('ilike') ? search(tx, ...statement) : tx.query(...statement),
           }),
-      },
+        ),
     });
   const SET_TEXT = `UPDATE connector.messages SET text = $2 WHERE id = $1`;
 
@@ -142,8 +140,8 @@ describe('a search for a text', () => {
   });
 
   it('is refused as long as the index is being built', async () => {
-    const building = withQuery(database, async (text, ...others) => {
-      const rows = await database.query(text, ...others);
+    const building = aroundQueries(database, async (text, run) => {
+      const rows = await run();
       return text.includes('indisvalid') ? JSON.parse(JSON.stringify(rows).replace('true', 'false')) : rows;
     });
     await expect(find({ text: 'invoice' }, building)).rejects.toMatchObject({ code: 'search_off' });
@@ -172,7 +170,7 @@ describe('a search for a text', () => {
       { text: 'invoice' },
       inTransaction(async (tx, ...statement) => {
         const counting = countBuffers(tx);
-        const rows = await counting.query(...statement);
+        const rows = await counting.query<never>(...statement);
         read += counting.takeCount();
         return rows;
       }),
@@ -186,7 +184,7 @@ describe('a search for a text', () => {
     const slow = inTransaction(async (tx) => {
       limit = await tx.query('SHOW statement_timeout');
       await tx.query(`SET LOCAL statement_timeout = '1ms'`);
-      return await tx.query('SELECT pg_sleep(60)');
+      return await tx.query<never>('SELECT pg_sleep(60)');
     });
     await expect(find({ text: 'invoice' }, slow)).rejects.toMatchObject({ code: 'search_too_broad' });
     expect(limit).toEqual([{ statement_timeout: '2s' }]);

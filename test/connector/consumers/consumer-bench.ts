@@ -208,11 +208,6 @@ export class ConsumerBench {
   }
 }
 
-/** A database whose single statements run otherwise. */
-export function withQuery(database: Database, query: Database['query']): Database {
-  return Object.assign(Object.create(database), { query, transaction: database.transaction.bind(database) });
-}
-
 function toCall(change: Change, { key, attempt }: HandlerContext): Call {
   const text = change.type === 'message.created' ? change.data.text : null;
   return { connectionId: change.connectionId, text, key, attempt, change };

@@ -14,8 +14,9 @@ import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { ofFile } from '../../support/of-file.ts';
+import { aroundQueries } from '../../support/replace-calls.ts';
 import { newId, received } from '../support/event-fixtures.ts';
-import { ConsumerBench, withQuery } from './consumer-bench.ts';
+import { ConsumerBench } from './consumer-bench.ts';
 
 const bench = ofFile(() => ConsumerBench.open());
 beforeAll(async () => {
@@ -254,11 +255,10 @@ describe('a consumer that asks not to be called again', () => {
   /** A database whose statement that disables a consumer fails so many times. */
   const failing = (times: number): Database => {
     let left = times;
-    const query: Database['query'] = async (text, params, options) => {
+    return aroundQueries(bench.database, async (text, run) => {
       if (text.includes('disabled_reason') && text.startsWith('update') && left-- > 0) throw new Error('no');
-      return await bench.database.query<never>(text, params, options);
-    };
-    return withQuery(bench.database, query);
+      return await run();
+    });
   };
 
   it.each([0, 1])('is disabled, also after %i failures to say so, and loses nothing', async (failures) => {
@@ -317,20 +317,17 @@ describe('an orderly stop', () => {
     const connection = newId();
     const got: unknown[] = [];
     let fails = 0;
-    const query: Database['query'] = async (text, params, options) => {
-      if (text.includes('INSERT INTO connector.consumer_places') && fails > 0) {
-        fails -= 1;
-        throw new Error('no');
-      }
-      return await bench.database.query<never>(text, params, options);
-    };
     const { consumer, open } = await consumerOf(
       async (call) => {
         got.push(...textsOf(call));
         return TAKEN;
       },
       {},
-      withQuery(bench.database, query),
+      aroundQueries(bench.database, async (text, run) => {
+        if (!text.includes('INSERT INTO connector.consumer_places') || fails === 0) return await run();
+        fails -= 1;
+        throw new Error('no');
+      }),
     );
     fails = 1;
     await bench.tell(connection, '1');
@@ -428,8 +425,8 @@ describe('a consumer whose check fails', () => {
     );
     onTestFinished(async () => void (await deleteConsumer(bench.database, 'a')));
     let failures = 0;
-    const failing = withQuery(bench.database, (...query) => {
-      if (!query[1]?.includes('consumer:a/')) return bench.database.query(...query);
+    const failing = aroundQueries(bench.database, (_text, run, params) => {
+      if (!params.includes('consumer:a/')) return run();
       failures += 1;
       throw new Error('the leases of this consumer cannot be read');
     });

@@ -7,8 +7,9 @@ import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { ofFile } from '../../support/of-file.ts';
+import { aroundQueries } from '../../support/replace-calls.ts';
 import { newId, silentLogger } from '../support/event-fixtures.ts';
-import { ConsumerBench, type HandingProcess, withQuery } from './consumer-bench.ts';
+import { ConsumerBench, type HandingProcess } from './consumer-bench.ts';
 
 const bench = ofFile(() => ConsumerBench.open());
 beforeAll(async () => {
@@ -35,15 +36,15 @@ function holdingAnswer(
   matches: (text: string, params: readonly unknown[]) => boolean,
 ): { readonly database: Database; readonly reached: Promise<void>; goOn(): void } {
   const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const query: Database['query'] = async (text, params, options) => {
-    const rows = await database.query<never>(text, params, options);
-    if (matches(text, params ?? [])) {
+  const holding = aroundQueries(database, async (text, run, params) => {
+    const rows = await run();
+    if (matches(text, params)) {
       reached.resolve();
       await goOn.promise;
     }
     return rows;
-  };
-  return { database: withQuery(database, query), reached: reached.promise, goOn: goOn.resolve };
+  });
+  return { database: holding, reached: reached.promise, goOn: goOn.resolve };
 }
 
 describe('a process that stalls', () => {
@@ -149,9 +150,9 @@ describe('the partitions of a consumer', () => {
 
   it('are given back by a process that stops while it takes them, although one could not be taken', async () => {
     const held = holdingAnswer(bench.database, (text) => text.includes('from "connector"."parked"'));
-    const database = withQuery(held.database, (...query) => {
-      if (query[1]?.[0] === 'consumer:handler/0') throw new Error('no');
-      return held.database.query(...query);
+    const database = aroundQueries(held.database, (_text, run, params) => {
+      if (params[0] === 'consumer:handler/0') throw new Error('no');
+      return run();
     });
     const process = bench.process({}, { database });
     const started = process.start();

@@ -1,15 +1,14 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { addConsumer } from '../../../src/connector/consumers/consumer-store.ts';
+import { serve } from '../../support/serve.ts';
 import { ConsumerBench } from './consumer-bench.ts';
 
 it('a process that stops while it opens a consumer closes it again', async () => {
   const bench = await ConsumerBench.open();
-  const server = createServer().listen(0, '127.0.0.1');
+  const server = createServer();
+  const { port, close } = await serve(server);
   try {
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
     const settings = { queue: 'crm', prefix: 'changes' };
     await addConsumer(
       bench.database,
@@ -38,7 +37,7 @@ it('a process that stops while it opens a consumer closes it again', async () =>
     await Promise.all([started, closed]);
     await expect.poll(() => connections, { timeout: 2_000 }).toBe(0);
   } finally {
-    server.close();
+    await close();
     await bench.close();
   }
 });

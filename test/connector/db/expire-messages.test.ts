@@ -4,7 +4,7 @@ import { deleteErasedDeliveries } from '../../../src/connector/db/erase-messages
 import { emptyMessages, expireMessages } from '../../../src/connector/db/expire-messages.ts';
 import { readDueCopies, readWaitingFiles } from '../../../src/connector/db/media-copies.ts';
 import { beginMessagePeriod, listMessagePeriods } from '../../../src/connector/db/message-periods.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
+import { aroundQueries } from '../../support/replace-calls.ts';
 import {
   databaseOfFile,
   databaseWithoutDaysOfTest,
@@ -229,12 +229,10 @@ describe('of messages with a period for each day', () => {
     );
     await begin(1);
     const stop = new AbortController();
-    const stopping: Database = Object.assign(Object.create(database), {
-      async query(...statement: Parameters<Database['query']>) {
-        const found = await database.query(...statement);
-        if (found.length > 0 && statement[0].includes('INTO connector.expired_messages')) stop.abort();
-        return found;
-      },
+    const stopping = aroundQueries(database, async (text, run) => {
+      const found = await run();
+      if (found.length > 0 && text.includes('INTO connector.expired_messages')) stop.abort();
+      return found;
     });
     const expired = async () => (await database.query('SELECT FROM connector.expired_messages')).length;
     const { periods } = await expireMessages(stopping, { before: T0 + DAY, now: NOW, stopping: stop.signal });

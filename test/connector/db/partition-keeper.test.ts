@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listMessagePeriods } from '../../../src/connector/db/message-periods.ts';
 import { createPartitionKeeper, type PartitionKeeper } from '../../../src/connector/db/partition-keeper.ts';
 import { listPartitions } from '../../../src/connector/db/time-partitions.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { aroundQueries, aroundStatements } from '../../support/replace-calls.ts';
 import { databaseWithoutDaysOfTest, silentLogger } from '../support/event-fixtures.ts';
 
 const HOUR = 3_600_000;
@@ -102,9 +102,7 @@ describe('the maintenance of the inbox', () => {
   });
 
   it('survives a failing database, and stops when it is closed', async () => {
-    const broken: Database = Object.assign(Object.create(database), {
-      query: () => Promise.reject(new Error('gone')),
-    });
+    const broken = aroundStatements(database, () => Promise.reject(new Error('gone')));
     const other = createPartitionKeeper({ ...options(), database: broken });
     await expect(other.keep()).resolves.toBeUndefined();
     other.start();
@@ -114,11 +112,9 @@ describe('the maintenance of the inbox', () => {
 
   it('runs again after a minute if it was blocked', async () => {
     let failing = true;
-    const shaky: Database = Object.assign(Object.create(database), {
-      query: (...args: Parameters<Database['query']>) =>
-        failing ? Promise.reject(new Error('gone')) : database.query(...args),
-      transaction: (...args: Parameters<Database['transaction']>) => database.transaction(...args),
-    });
+    const shaky = aroundQueries(database, (_text, run) =>
+      failing ? Promise.reject(new Error('gone')) : run(),
+    );
     const other = createPartitionKeeper({ ...options(), database: shaky });
     await other.keep();
     other.start();

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { PublicReach } from '../../../src/connector/doctor/check-input.ts';
 import { serviceCheck } from '../../../src/connector/doctor/checks/service.ts';
@@ -11,6 +10,7 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { openPool } from '../../support/database.ts';
 import { silentLogger } from '../../support/platform.ts';
+import { serve } from '../../support/serve.ts';
 import { TEST_CERTIFICATE } from '../../support/tls-certificate.ts';
 import type { ScriptedService } from '../support/scripted-service.ts';
 import { ExaminedSystem, examineWith, having, passOn, told } from './examined-system.ts';
@@ -323,12 +323,9 @@ async function openProxy(): Promise<number> {
     if (!/^\/(?:v1|webhooks)\//.test(request.url ?? '')) return void response.writeHead(404).end();
     passOn(system.url, request, response);
   });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    proxy.closeAllConnections();
-    proxy.close();
-  });
-  return (proxy.address() as AddressInfo).port;
+  const { port, close } = await serve(proxy);
+  onTestFinished(close);
+  return port;
 }
 
 describe('the settings', () => {

@@ -1,7 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { type IncomingMessage, request as requestHttp, type ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { type RunningConnector, runConnector } from '../../../src/commands/run-connector.ts';
@@ -13,6 +12,7 @@ import type { Database } from '../../../src/runtime/database/database.ts';
 import { generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, openPool } from '../../support/database.ts';
 import { silentLogger } from '../../support/platform.ts';
+import { serve } from '../../support/serve.ts';
 import { createShiftedClock } from '../../support/shifted-clock.ts';
 import { TEST_CERTIFICATE } from '../../support/tls-certificate.ts';
 import { ScriptedService } from '../support/scripted-service.ts';
@@ -97,18 +97,16 @@ export class ExaminedSystem {
   readonly closedPort = 2;
   front: Front = 'connector';
   #connector: RunningConnector | null = null;
-  readonly #proxy: Server;
   readonly #drop: () => Promise<void>;
 
   private constructor(made: {
     service: ScriptedService;
     settings: DoctorSettings;
     proxy: Server;
-    drop: () => Promise<void>;
+    drop: ExaminedSystem['close'];
   }) {
     this.service = made.service;
     this.settings = made.settings;
-    this.#proxy = made.proxy;
     this.#drop = made.drop;
     this.database = openForDoctor(made.settings.databaseUrl ?? '');
     made.proxy.on('request', (request, response) => {
@@ -126,7 +124,7 @@ export class ExaminedSystem {
     const apiKey = `msk_${randomBytes(18).toString('base64url')}`;
     service.apiKeys.add(apiKey);
     const proxy = createServer({ cert: TEST_CERTIFICATE.cert, key: TEST_CERTIFICATE.key });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const { port, close } = await serve(proxy);
     const settings = {
       databaseUrl: url,
       host: '127.0.0.1',
@@ -134,11 +132,16 @@ export class ExaminedSystem {
       apiToken: randomBytes(24).toString('base64url'),
       sealingKeys: [generateSealingKey()],
       service: { baseUrl: service.baseUrl, apiKey },
-      webhookPublicUrl: `https://hooks.example.com:${(proxy.address() as AddressInfo).port}/webhooks/messaging`,
+      webhookPublicUrl: `https://hooks.example.com:${port}/webhooks/messaging`,
       reconcileIntervalMs: 45_000,
       inboxRetentionDays: 30,
     };
-    return new ExaminedSystem({ service, settings, proxy, drop });
+    return new ExaminedSystem({
+      service,
+      settings,
+      proxy,
+      drop: async () => void (await Promise.all([close(), drop()])),
+    });
   }
 
   get url(): string {
@@ -223,8 +226,6 @@ export class ExaminedSystem {
   async close(): Promise<void> {
     await this.stop();
     await this.service.close();
-    this.#proxy.closeAllConnections();
-    await new Promise((resolve) => this.#proxy.close(resolve));
     await this.database.close();
     await this.#drop();
   }

@@ -10,6 +10,7 @@ import type { Database } from '../../../src/runtime/database/database.ts';
 import { openPool } from '../../support/database.ts';
 import { logTo } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { aroundQueries } from '../../support/replace-calls.ts';
 import {
   ACCOUNT,
   databaseOfFile,
@@ -284,13 +285,11 @@ describe('the feed', () => {
     await feed.settle();
     const stop = new AbortController();
     let statements = 0;
-    const deleting: Database = Object.assign(Object.create(database), {
-      async query(...statement: Parameters<Database['query']>) {
-        statements += 1;
-        if (statements === at)
-          await deleteOldChanges(database, { before: T0 + 1, needed: null, stopping: stop.signal });
-        return await database.query(...statement);
-      },
+    const deleting = aroundQueries(database, async (_text, run) => {
+      statements += 1;
+      if (statements === at)
+        await deleteOldChanges(database, { before: T0 + 1, needed: null, stopping: stop.signal });
+      return await run();
     });
     const cut = createFeed({ database: deleting, clock, logger: silentLogger });
     const reader = collect();
@@ -303,12 +302,10 @@ describe('the feed', () => {
   it('waits while the database fails, says so once for each outage, and continues at its position', async () => {
     let broken = false;
     let asked = 0;
-    const flaky: Database = Object.assign(Object.create(database), {
-      async query(...statement: Parameters<Database['query']>) {
-        asked += 1;
-        if (broken) throw new Error('gone');
-        return await database.query(...statement);
-      },
+    const flaky = aroundQueries(database, async (_text, run) => {
+      asked += 1;
+      if (broken) throw new Error('gone');
+      return await run();
     });
     const lines: string[] = [];
     const logger = logTo('warn', (line) => lines.push(line));

@@ -13,6 +13,7 @@ import type { Database, Queryable } from '../../../src/runtime/database/database
 import { openPool } from '../../support/database.ts';
 import { logTo } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { aroundQueries } from '../../support/replace-calls.ts';
 import {
   databaseOfFile,
   emptyTables,
@@ -140,11 +141,9 @@ describe('numbering changes', () => {
   it('runs once for many notifications, less often under load, and never misses the last one', async () => {
     const clock = new ManualClock();
     let runs = 0;
-    const counting: Database = Object.assign(Object.create(database), {
-      query: (text: string, params: readonly unknown[]) => {
-        runs += 1;
-        return database.query(text, params);
-      },
+    const counting = aroundQueries(database, (_text, run) => {
+      runs += 1;
+      return run();
     });
     const heard: number[] = [];
     const sequencer = createSequencer({
@@ -270,10 +269,9 @@ describe('numbering changes', () => {
 
   it('continues after the database has failed, and says so once for each outage', async () => {
     let broken = true;
-    const flaky: Database = Object.assign(Object.create(database), {
-      query: (text: string, params: readonly unknown[]) =>
-        broken ? Promise.reject(new Error('gone')) : database.query(text, params),
-    });
+    const flaky = aroundQueries(database, (_text, run) =>
+      broken ? Promise.reject(new Error('gone')) : run(),
+    );
     const clock = new ManualClock();
     const lines: string[] = [];
     const logger = logTo('warn', (line) => lines.push(line));

@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect as openTcp } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect as openTcp } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   createFileOpener,
   type FileUnavailable,
@@ -10,12 +10,12 @@ import {
 } from '../../../src/connector/media/open-file.ts';
 import type { Sockets } from '../../../src/runtime/public-network/connect-public.ts';
 import { readAddressVectors } from '../../support/address-vectors.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { serve } from '../../support/serve.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
 const vectors = readAddressVectors();
 const clock = new WatchedClock();
-let server: Server;
-let own: string;
 let requests: IncomingMessage[];
 let answer: (response: ServerResponse) => void;
 /** The services of accounts. */
@@ -23,15 +23,14 @@ let services: Record<string, OwnService>;
 /** What every name leads to. */
 let addresses: readonly string[];
 
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    requests.push(request);
-    answer(response);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const server = createServer((request, response) => {
+  requests.push(request);
+  answer(response);
 });
+const served = ofFile(() => serve(server));
+let own: string;
 beforeEach(() => {
+  own = served.url;
   requests = [];
   answer = (response) => void response.writeHead(200, { 'content-type': 'image/png' }).end('bytes');
   addresses = ['93.184.216.34'];
@@ -41,13 +40,12 @@ beforeEach(() => {
 // Every timer and every socket is let go, however it ends.
 afterEach(async () => {
   expect(clock.pending).toBe(0);
-  server.closeAllConnections();
+  served.hangUp();
 });
-afterAll(() => new Promise((resolve) => server.close(resolve)));
 
 /** Public addresses lead to the server above, so that a test sees who would have been asked. */
 const sockets: Sockets = {
-  tcp: () => openTcp((server.address() as AddressInfo).port, '127.0.0.1'),
+  tcp: () => openTcp(served.port, '127.0.0.1'),
   tls: () => {
     throw new Error('no test needs TLS');
   },

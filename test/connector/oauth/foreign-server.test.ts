@@ -1,18 +1,20 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import Provider from 'oidc-provider';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createAuthorizationServer } from '../../../src/connector/oauth/authorization-server.ts';
 import type { OauthApp } from '../../../src/connector/oauth/oauth-app.ts';
 import { OauthRefusal } from '../../../src/connector/oauth/oauth-errors.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { Browser } from '../../support/browser.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { serve } from '../../support/serve.ts';
 import { ConnectorWorld } from '../support/running-connector.ts';
 
 const PUBLIC_URL = 'https://crm.example';
 const CALLBACK = `${PUBLIC_URL}/oauth/callback`;
-let listener: Server;
+const server = createServer();
+const listener = ofFile(() => serve(server));
 let provider: Provider;
 let app: OauthApp;
 
@@ -23,10 +25,8 @@ let app: OauthApp;
  * - it takes `client_secret_basic` beside `client_secret_post`, unless its metadata is narrowed;
  * - its access tokens are no JWTs: a resource server asks it about them.
  */
-beforeAll(async () => {
-  listener = createServer();
-  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-  const issuer = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+beforeAll(() => {
+  const issuer = listener.url;
   app = {
     authUrl: issuer,
     clientId: 'foreign-client',
@@ -63,16 +63,12 @@ beforeAll(async () => {
     cookies: { keys: ['a key of this test'] },
     findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
   });
-  const serve = provider.callback();
-  listener.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  const answer = provider.callback();
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (request.url?.startsWith('/approve/')) void approve(request, response);
     else if (request.url?.startsWith('/api/v1/')) void answerResource(request, response);
-    else void serve(request, response);
+    else void answer(request, response);
   });
-});
-afterAll(async () => {
-  listener.closeAllConnections();
-  await new Promise((resolve) => listener.close(resolve));
 });
 
 /** Somebody signs in and says yes. */

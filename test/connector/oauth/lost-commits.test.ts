@@ -3,9 +3,9 @@ import { createConsents } from '../../../src/connector/oauth/consents.ts';
 import { readGrant } from '../../../src/connector/oauth/grant-store.ts';
 import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { DatabaseUnavailable } from '../../../src/runtime/database/errors.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
+import { replaceCalls } from '../../support/replace-calls.ts';
 import { databaseOfFile, silentLogger } from '../support/event-fixtures.ts';
 
 const SERVICE = 'http://127.0.0.1:1/api/v1';
@@ -32,21 +32,17 @@ async function consent(commits: boolean, refreshToken: string, accountId?: strin
   const revoked: string[] = [];
   let lost = 0;
   let failing = 0;
-  const losing: Database = Object.create(database, {
-    query: {
-      async value(...call: Parameters<Database['query']>) {
-        if (failing === 0) return await database.query(...call);
-        failing -= 1;
-        throw new DatabaseUnavailable('lost', 'lost');
-      },
+  const losing = replaceCalls(database, {
+    async query(...call) {
+      if (failing === 0) return await database.query<never>(...call);
+      failing -= 1;
+      throw new DatabaseUnavailable('lost', 'lost');
     },
-    transaction: {
-      async value(...call: Parameters<Database['transaction']>) {
-        if (lost > 0) return await database.transaction(...call);
-        lost += 1;
-        if (commits) await database.transaction(...call);
-        throw new DatabaseUnavailable('lost', 'lost', { mayHaveCommitted: true });
-      },
+    async transaction(...call) {
+      if (lost > 0) return await database.transaction(...call);
+      lost += 1;
+      if (commits) await database.transaction(...call);
+      throw new DatabaseUnavailable('lost', 'lost', { mayHaveCommitted: true });
     },
   });
   const issued = { accessToken: 'access-2', refreshToken, expiresInMs: 900_000, scope: null };

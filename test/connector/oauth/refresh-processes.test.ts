@@ -15,6 +15,7 @@ import { DatabaseUnavailable } from '../../../src/runtime/database/errors.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { proves } from '../../support/proves.ts';
+import { aroundQueries } from '../../support/replace-calls.ts';
 import { createShiftedClock } from '../../support/shifted-clock.ts';
 import { databaseOfFile, silentLogger } from '../support/event-fixtures.ts';
 import { ScriptedAuthServer } from '../support/scripted-auth-server.ts';
@@ -166,14 +167,10 @@ describe('a refresh', () => {
     await storeGrant();
     const begun = Promise.withResolvers<void>();
     const refused = Promise.withResolvers<void>();
-    const asking: Database = Object.create(database, {
-      query: {
-        async value(...call: Parameters<Database['query']>) {
-          const rows = await database.query(...call);
-          if (/^update .*"refresh_owner"/.test(call[0])) refused.resolve();
-          return rows;
-        },
-      },
+    const asking = aroundQueries(database, async (text, run) => {
+      const rows = await run();
+      if (/^update .*"refresh_owner"/.test(text)) refused.resolve();
+      return rows;
     });
     auth.onRequest = async () => {
       begun.resolve();
@@ -236,15 +233,11 @@ describe('a refresh', () => {
   it('keeps the new tokens if the answer of the database to their commit is lost', async () => {
     await storeGrant();
     let lost = 0;
-    const losing: Database = Object.create(database, {
-      query: {
-        async value(...call: Parameters<Database['query']>) {
-          const rows = await database.query(...call);
-          if (lost > 0 || !/^update .*"sealed_access_token"/.test(call[0])) return rows;
-          lost += 1;
-          throw new DatabaseUnavailable('lost', 'lost', { mayHaveCommitted: true });
-        },
-      },
+    const losing = aroundQueries(database, async (text, run) => {
+      const rows = await run();
+      if (lost > 0 || !/^update .*"sealed_access_token"/.test(text)) return rows;
+      lost += 1;
+      throw new DatabaseUnavailable('lost', 'lost', { mayHaveCommitted: true });
     });
     expect(await credentials('process-1', { database: losing }).authorization()).toMatch(/^access-/);
     expect(lost).toBe(1);

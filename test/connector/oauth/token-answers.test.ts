@@ -1,18 +1,19 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { createAuthorizationServer } from '../../../src/connector/oauth/authorization-server.ts';
 import { OauthUnreachable } from '../../../src/connector/oauth/oauth-errors.ts';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { proves } from '../../support/proves.ts';
+import { serve } from '../../support/serve.ts';
 
 let issuer: string;
 let answer: unknown;
 let contentType: string;
 let tokenEndpoint: string | undefined;
-const listener = createServer((request, response) => {
+const server = createServer((request, response) => {
   const isMetadata = request.url?.startsWith('/.well-known/') === true;
   const metadata = {
     issuer,
@@ -24,12 +25,11 @@ const listener = createServer((request, response) => {
   response.end(JSON.stringify(isMetadata ? metadata : answer));
 });
 
-beforeAll(async () => {
-  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-  issuer = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+const listener = ofFile(() => serve(server));
+beforeAll(() => {
+  issuer = listener.url;
   tokenEndpoint = `${issuer}/token`;
 });
-afterAll(() => new Promise((resolve) => listener.close(resolve)));
 
 function open(clock: Clock) {
   const app = {

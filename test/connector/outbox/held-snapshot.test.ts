@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
+import { replaceCalls } from '../../support/replace-calls.ts';
 import { countBuffers } from '../support/count-buffers.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { holdSnapshot } from '../support/hold-snapshot.ts';
@@ -27,10 +28,7 @@ it('while another session holds a snapshot, the next send is found without readi
   const counting = countBuffers(bench.database);
   const query: Database['query'] = (text, ...rest) =>
     text.startsWith('SELECT o.id') ? counting.query(text, ...rest) : bench.database.query(text, ...rest);
-  const transaction: Database['transaction'] = (...args) => bench.database.transaction(...args);
-  const sender = bench.process({
-    database: Object.assign(Object.create(bench.database), { query, transaction }),
-  });
+  const sender = bench.process({ database: replaceCalls(bench.database, { query }) });
   await sender.start();
   const connectionId = await bench.addConnection();
   const send = async (): Promise<number> => {

@@ -7,10 +7,10 @@ import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/servi
 import { oldestWaitMs } from '../../../src/connector/state/figures.ts';
 import { ERROR_CODES, ERRORS } from '../../../src/contract/service/errors.ts';
 import { decideSend } from '../../../src/patterns/send-policy.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { proves } from '../../support/proves.ts';
+import { aroundQueries } from '../../support/replace-calls.ts';
 import { ACCOUNT, newId } from '../support/event-fixtures.ts';
 import { lose, OutboxBench, refuse, sentAs } from './outbox-bench.ts';
 
@@ -579,13 +579,11 @@ describe('a queue that its own process could not release', () => {
   it('continues after the next heartbeat', async () => {
     const connectionId = await bench.addConnection();
     let failing = false;
-    const database: Database = Object.assign(Object.create(bench.database), {
-      query: (text: string, params?: unknown[]) =>
-        failing && text.includes('DELETE FROM connector.leases')
-          ? Promise.reject(new Error('the database is away'))
-          : bench.database.query(text, params),
-      transaction: bench.database.transaction.bind(bench.database),
-    });
+    const database = aroundQueries(bench.database, (text, run) =>
+      failing && text.includes('DELETE FROM connector.leases')
+        ? Promise.reject(new Error('the database is away'))
+        : run(),
+    );
     const process = bench.process({ database });
     await process.start();
     failing = true;

@@ -8,8 +8,9 @@ import { erasePerson } from '../../../src/connector/people/erase-person.ts';
 import { replay } from '../../../src/connector/replay/replay.ts';
 import { startRetention } from '../../../src/connector/retention.ts';
 import { createPresence } from '../../../src/connector/work/presence.ts';
-import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
+import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { aroundStatements, replaceCalls } from '../../support/replace-calls.ts';
 import { ConsumerBench } from '../consumers/consumer-bench.ts';
 import { OutboxBench, refuse, SOMEBODY, sentAs } from '../outbox/outbox-bench.ts';
 import {
@@ -53,19 +54,12 @@ async function keep(outcome: 'invalid' | 'foreign'): Promise<void> {
 /** Calls `before` once, before the first statement that merges messages. */
 function beforeMerge(before: () => Promise<void>): Database {
   let called = false;
-  const on = (db: Queryable): Queryable => ({
-    async query(text, params, options) {
-      if (!called && text.includes('INSERT INTO connector.messages')) {
-        called = true;
-        await before();
-      }
-      return await db.query(text, params, options);
-    },
-  });
-  return Object.assign(Object.create(database), {
-    ...on(database),
-    transaction: (work: (tx: Queryable) => Promise<unknown>, options: object) =>
-      database.transaction((tx) => work(on(tx)), options),
+  return aroundStatements(database, async (text, run) => {
+    if (!called && text.includes('INSERT INTO connector.messages')) {
+      called = true;
+      await before();
+    }
+    return await run();
   });
 }
 
@@ -171,9 +165,8 @@ it('an error of a consumer that had the change in memory is replaced within an h
 
 it('a replay merges no delivery that was deleted since the replay began', async () => {
   await keep('invalid');
-  const erasing: Database = Object.assign(Object.create(database), {
-    query: database.query.bind(database),
-    async transaction(work: (tx: Queryable) => Promise<unknown>, options: object) {
+  const erasing = replaceCalls(database, {
+    async transaction(work, options) {
       await erase();
       return await database.transaction(work, options);
     },

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { READ_AHEAD } from '../../../src/connector/reconcile/poll-context.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
+import { aroundQueries } from '../../support/replace-calls.ts';
 import { openPollBench, type PollBench } from '../support/poll-bench.ts';
 
 /** Small pages, and more of them than all the statements together can store that are let through here. */
@@ -25,15 +26,11 @@ function withMessages(count: number): void {
 
 /** A database that sees every statement first. */
 function watch(before: (text: string) => void, after: (text: string) => void = () => undefined): Database {
-  return Object.create(bench.database, {
-    query: {
-      value: async (text: string, params?: unknown[], options?: object) => {
-        before(text);
-        const rows = await bench.database.query(text, params, options);
-        after(text);
-        return rows;
-      },
-    },
+  return aroundQueries(bench.database, async (text, run) => {
+    before(text);
+    const rows = await run();
+    after(text);
+    return rows;
   });
 }
 

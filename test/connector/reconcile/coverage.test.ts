@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { outdatedDays, readProgress } from '../../../src/connector/reconcile/progress.ts';
-import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
+import { DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { proves } from '../../support/proves.ts';
+import { aroundQueries } from '../../support/replace-calls.ts';
 import { received } from '../support/event-fixtures.ts';
 import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 import type { Fault } from '../support/scripted-service.ts';
@@ -457,16 +458,10 @@ describe('a database that loses an answer', () => {
   ])('causes a page to be written once more, with one effect: %s', async (_what, written) => {
     addMany(250, start, MINUTE);
     let lost = 0;
-    const losing: Database = Object.create(bench.database, {
-      query: {
-        value: async (text: string, params?: unknown[], options?: object) => {
-          if (!text.includes('merged AS') || ++lost % 2 === 0) {
-            return await bench.database.query(text, params, options);
-          }
-          if (written) await bench.database.query(text, params, options);
-          throw new DatabaseUnavailable('lost', 'the connection was lost', { mayHaveCommitted: written });
-        },
-      },
+    const losing = aroundQueries(bench.database, async (text, run) => {
+      if (!text.includes('merged AS') || ++lost % 2 === 0) return await run();
+      if (written) await run();
+      throw new DatabaseUnavailable('lost', 'the connection was lost', { mayHaveCommitted: written });
     });
     expect(await bench.poll({}, { database: losing })).toMatchObject({
       kind: 'done',

@@ -1,5 +1,4 @@
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import nock from 'nock';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -11,6 +10,7 @@ import {
   ServiceUnreachable,
 } from '../../../src/connector/service-client/service-errors.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { serve } from '../../support/serve.ts';
 import { answerByNock } from './answer-by-nock.ts';
 
 const origin = 'https://service.example';
@@ -240,21 +240,19 @@ describe('answers of the wrong shape', () => {
 });
 
 /** A server on this machine until the test ends. Resolves with its address. */
-async function serve(answer: RequestListener): Promise<string> {
-  const server = createServer(answer);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+async function serveBy(answer: RequestListener): Promise<string> {
+  const { url, close } = await serve(createServer(answer));
   nock.enableNetConnect('127.0.0.1');
   onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await close();
     nock.disableNetConnect();
   });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return url;
 }
 
 it('a file is sent in base64 with its length, and again after a refused token', async () => {
   const received: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
-  const baseUrl = await serve(async (request, response) => {
+  const baseUrl = await serveBy(async (request, response) => {
     received.push({ headers: request.headers, body: await text(request) });
     response.writeHead(received.length === 1 ? 401 : 201).end('{"messageId":"cm1","status":"sent"}');
   });
@@ -288,7 +286,7 @@ describe('a missing answer', () => {
 
   it.each(['before the headers', 'in the middle of the body'])('ends at the deadline %s', async (moment) => {
     const reached = Promise.withResolvers<void>();
-    const baseUrl = await serve((_request, response) => {
+    const baseUrl = await serveBy((_request, response) => {
       if (moment !== 'before the headers') response.writeHead(200).write('{"connections":[');
       reached.resolve();
     });
@@ -302,7 +300,7 @@ describe('a missing answer', () => {
   });
 
   it('is not an unasked 100 Continue before the answer', async () => {
-    const baseUrl = await serve((_request, response) => {
+    const baseUrl = await serveBy((_request, response) => {
       response.writeContinue();
       response.end('{"connections":[]}');
     });

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { OauthApp } from '../../../src/connector/oauth/oauth-app.ts';
+import { type Served, serve } from '../../support/serve.ts';
 
 const CLIENT = { clientId: 'client-1', clientSecret: 'client-secret-1' } as const;
 const CALLBACK = 'http://127.0.0.1:4020/oauth/callback';
@@ -53,16 +53,16 @@ export class ScriptedAuthServer {
   /** By every refresh token that a grant ever had. */
   readonly #family = new Map<string, Grant>();
   readonly #access = new Map<string, Grant>();
-  readonly #server = createServer((request, response) => void this.#handle(request, response));
+  #served: Served | undefined;
 
   static async start(): Promise<ScriptedAuthServer> {
     const server = new ScriptedAuthServer();
-    await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve));
+    server.#served = await serve(createServer((request, response) => void server.#handle(request, response)));
     return server;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return this.#served?.url ?? '';
   }
 
   app(baseUrl: string): OauthApp {
@@ -78,8 +78,7 @@ export class ScriptedAuthServer {
   }
 
   async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+    await this.#served?.close();
   }
 
   refreshes(): number {

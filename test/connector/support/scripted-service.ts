@@ -1,5 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type Served, serve } from '../../support/serve.ts';
 
 /** A message as this service keeps it; `createdAt` in epoch milliseconds. */
 export interface ServiceMessage {
@@ -72,21 +72,22 @@ export class ScriptedService {
   #secrets = 0;
   #generation = 0;
   #nextId = 0;
-  readonly #server = createServer((request, response) => void this.#handle(request, response));
+  #served: Served | undefined;
 
   static async start(): Promise<ScriptedService> {
     const service = new ScriptedService();
-    await new Promise<void>((resolve) => service.#server.listen(0, '127.0.0.1', resolve));
+    service.#served = await serve(
+      createServer((request, response) => void service.#handle(request, response)),
+    );
     return service;
   }
 
   get baseUrl(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/api/v1`;
+    return `${this.#served?.url}/api/v1`;
   }
 
   async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+    await this.#served?.close();
   }
 
   addConnection(id: string, values: Partial<ServiceConnection> = {}): ServiceConnection {

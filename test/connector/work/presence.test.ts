@@ -4,6 +4,7 @@ import { createPresence, type Presence } from '../../../src/connector/work/prese
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { ofFile } from '../../support/of-file.ts';
+import { aroundQueries } from '../../support/replace-calls.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
 
@@ -40,17 +41,13 @@ class TestProcess {
 
   constructor(clock: ManualClock) {
     this.clock = clock;
-    const reached: Database = Object.create(database, {
-      query: {
-        value: async (text: string, params: unknown[]) => {
-          if (this.failing?.test(text.trim())) throw new Error('the database is away');
-          if (/^INSERT INTO connector.leases/.test(text.trim())) await this.taking;
-          const rows = await database.query(text, params);
-          if (/^WITH beaten/.test(text.trim())) await this.beatAnswered;
-          if (this.losing?.test(text.trim())) throw new Error('the answer was lost');
-          return rows;
-        },
-      },
+    const reached = aroundQueries(database, async (text, run) => {
+      if (this.failing?.test(text.trim())) throw new Error('the database is away');
+      if (/^INSERT INTO connector.leases/.test(text.trim())) await this.taking;
+      const rows = await run();
+      if (/^WITH beaten/.test(text.trim())) await this.beatAnswered;
+      if (this.losing?.test(text.trim())) throw new Error('the answer was lost');
+      return rows;
     });
     const options = { database: reached, clock, logger: silentLogger, works: true };
     this.presence = createPresence(options);

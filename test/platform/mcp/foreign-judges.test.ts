@@ -1,16 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, request as open, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Served, serve } from '../../support/serve.ts';
 import { spawnCommand } from '../../support/spawn-command.ts';
 import { type OauthWorld, startOauthWorld } from '../oauth/oauth-fixture.ts';
 
 let world: OauthWorld;
 let token: string;
-let proxy: Server;
-let url: string;
+let proxy: Served;
 
 /** The conformance suite knows no credentials: it comes through a proxy that adds one. */
 function addCredential(port: number): Server {
@@ -30,13 +29,10 @@ function addCredential(port: number): Server {
 beforeAll(async () => {
   world = await startOauthWorld();
   token = (await world.obtainTokens(await world.register())).access;
-  proxy = addCredential(world.service.port);
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/api/mcp`;
+  proxy = await serve(addCredential(world.service.port));
 });
 afterAll(async () => {
-  proxy.closeAllConnections();
-  proxy.close();
+  await proxy.close();
   await world.service.close();
 });
 
@@ -46,7 +42,7 @@ describe('the conformance suite for servers', () => {
     { timeout: 120_000 },
     async (revision) => {
       const suite = spawnCommand('conformance', [
-        ...['server', '--url', url, '--requirements', revision],
+        ...['server', '--url', `${proxy.url}/api/mcp`, '--requirements', revision],
         ...['--expected-failures', join(import.meta.dirname, 'expected-failures.yaml')],
       ]);
       try {

@@ -4,7 +4,7 @@ import { type Database, DatabaseUnavailable } from '../../../src/runtime/databas
 import { ofFile } from '../../support/of-file.ts';
 import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
-import { replaceTransactions } from '../../support/replace-transactions.ts';
+import { replaceCalls } from '../../support/replace-calls.ts';
 
 /**
  * A database whose next transactions fail: before they begin, after they have committed, or so that they commit when
@@ -16,25 +16,26 @@ function unreliable() {
   let away = false;
   const lost = (): DatabaseUnavailable =>
     new DatabaseUnavailable('lost', 'the connection ended', { mayHaveCommitted: true });
-  const wrap = (database: Database): Database => ({
-    ...replaceTransactions(database, async (work, options) => {
-      const fate = plan.shift();
-      if (fate === 'go away') away = true;
-      if (away || fate === 'refuse') throw lost();
-      const result = database.transaction(async (tx) => {
-        const done = await work(tx);
-        if (fate === 'delay') await delayed.promise;
-        return done;
-      }, options);
-      if (fate !== 'delay') await result;
-      if (fate !== undefined) throw lost();
-      return result;
-    }),
-    query: async (...given) => {
-      if (away) throw lost();
-      return database.query(...given);
-    },
-  });
+  const wrap = (database: Database): Database =>
+    replaceCalls(database, {
+      async transaction(work, options) {
+        const fate = plan.shift();
+        if (fate === 'go away') away = true;
+        if (away || fate === 'refuse') throw lost();
+        const result = database.transaction(async (tx) => {
+          const done = await work(tx);
+          if (fate === 'delay') await delayed.promise;
+          return done;
+        }, options);
+        if (fate !== 'delay') await result;
+        if (fate !== undefined) throw lost();
+        return result;
+      },
+      async query(...given) {
+        if (away) throw lost();
+        return database.query(...given);
+      },
+    });
   const back = (): void => {
     away = false;
   };

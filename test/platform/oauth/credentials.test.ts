@@ -4,6 +4,7 @@ import { connectionListAnswer } from '../../../src/contract/service/connections.
 import { listMessagesAnswer } from '../../../src/contract/service/messages.ts';
 import { proves } from '../../support/proves.ts';
 import { readQr } from '../../support/read-qr.ts';
+import { serve } from '../../support/serve.ts';
 import { type OauthWorld, type TestApp, worldOfFile } from './oauth-fixture.ts';
 
 const PHONE = '4915100000000';
@@ -149,10 +150,7 @@ describe('an access token on the REST API', () => {
 
   it('is accepted at the legacy address with the same answers, and nothing else of the authorization host is', async () => {
     proves('versioning.legacy', 'versioning.auth-host');
-    const server = createServer((request, response) => world.service.platform.legacyApp(request, response));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const address = server.address();
-    const origin = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+    const { url: origin, close } = await serve(createServer(world.service.platform.legacyApp));
     const bound = { resource: `${world.service.origin}/api/v1` };
     for (const { access: key } of [await world.obtainTokens(app), await world.obtainTokens(app, bound)]) {
       const detail = `/connections/${world.connectionId}`;
@@ -174,9 +172,6 @@ describe('an access token on the REST API', () => {
     ] as const) {
       expect([path, (await fetch(origin + path, { method })).status]).toEqual([path, 404]);
     }
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
+    await close();
   });
 });

@@ -6,7 +6,7 @@ import { recordEvents } from '../../../src/platform/webhooks/ledger.ts';
 import type { Queryable } from '../../../src/runtime/database/database.ts';
 import { proves } from '../../support/proves.ts';
 import { startReceiver } from '../../support/receiver.ts';
-import { replaceTransactions } from '../../support/replace-transactions.ts';
+import { aroundStatements } from '../../support/replace-calls.ts';
 import { HOOK, receivedEvent, receivedEvents, shareDatabase, useHook, WORKSPACE } from './fixture.ts';
 
 const OTHER = 'cworkspace000000000000002';
@@ -170,22 +170,14 @@ describe('while the database fails', () => {
   type Fate = 'before' | 'after' | undefined;
   let fail: (text: string) => Fate | Promise<Fate> = () => undefined;
   const lost = (): Error => new Error('the connection ended');
-  const failing = (db: Queryable): Queryable => ({
-    async query(text, params, options) {
+  const hook = useHook((database) => ({
+    database: aroundStatements(database, async (text, run) => {
       const fate = await fail(text);
       if (fate === 'before') throw lost();
-      const rows = await db.query<never>(text, params, options);
+      const rows = await run();
       if (fate === 'after') throw lost();
       return rows;
-    },
-  });
-  const hook = useHook((database) => ({
-    database: {
-      ...replaceTransactions(database, (work, options) =>
-        database.transaction((tx) => work(failing(tx)), options),
-      ),
-      ...failing(database),
-    },
+    }),
   }));
 
   /** The first statement with these words fails. */

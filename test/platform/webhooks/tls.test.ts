@@ -1,9 +1,10 @@
 import type { LookupAddress } from 'node:dns';
-import { createServer, type Server } from 'node:https';
-import { type AddressInfo, connect as openTcp } from 'node:net';
+import { createServer } from 'node:https';
+import { connect as openTcp } from 'node:net';
 import { connect as openTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Sockets } from '../../../src/runtime/public-network/connect-public.ts';
+import { type Served, serve } from '../../support/serve.ts';
 import { TEST_CERTIFICATE } from '../../support/tls-certificate.ts';
 import {
   createWebhookFixture,
@@ -18,7 +19,7 @@ shareDatabase();
 const PUBLIC: LookupAddress[] = [{ address: '93.184.216.34', family: 4 }];
 
 describe('delivery without a tunnel', () => {
-  let server: Server;
+  let served: Served;
   let paths: (string | undefined)[];
   let fixture: WebhookFixture;
   let addresses: LookupAddress[];
@@ -28,19 +29,18 @@ describe('delivery without a tunnel', () => {
     paths = [];
     addresses = PUBLIC;
     trusted = true;
-    server = createServer(TEST_CERTIFICATE, (request, response) => {
+    const server = createServer(TEST_CERTIFICATE, (request, response) => {
       paths.push(request.url);
       response.writeHead(200).end();
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
+    served = await serve(server);
     // The checked address is on the internet; what is dialled in its place is the server above.
     const sockets: Sockets = {
       tcp: (options) => openTcp(options),
       tls: ({ servername, ALPNProtocols }) =>
         openTls({
           host: '127.0.0.1',
-          port,
+          port: served.port,
           ALPNProtocols,
           ...(servername === undefined ? {} : { servername }),
           ...(trusted ? { ca: TEST_CERTIFICATE.cert } : {}),
@@ -51,10 +51,7 @@ describe('delivery without a tunnel', () => {
 
   afterEach(async () => {
     await fixture.close();
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
+    await served.close();
   });
 
   const deliverTo = async (url: string) => {

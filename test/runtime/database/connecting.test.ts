@@ -6,6 +6,7 @@ import { withDatabase } from '../../../src/runtime/database/database-url.ts';
 import { asAdmin, createTestDatabase, openPool } from '../../support/database.ts';
 import { startFaultProxyFor } from '../../support/fault-proxy.ts';
 import { ofFile } from '../../support/of-file.ts';
+import { serve } from '../../support/serve.ts';
 
 /** The error of the first query on this URL. */
 async function failureOf(url: string, options: Partial<DatabaseOptions> = {}): Promise<DatabaseUnavailable> {
@@ -23,12 +24,9 @@ async function failureOf(url: string, options: Partial<DatabaseOptions> = {}): P
 }
 
 async function findClosedPort(): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>();
-  const server = createServer().listen(0, '127.0.0.1', () => {
-    const address = server.address();
-    server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-  });
-  return await promise;
+  const { port, close } = await serve(createServer());
+  await close();
+  return port;
 }
 
 describe('connecting', () => {
@@ -129,15 +127,11 @@ describe('connecting', () => {
       accepted += 1;
       socket.destroy();
     });
-    const { promise, resolve } = Promise.withResolvers<void>();
-    server.listen(0, '127.0.0.1', resolve);
-    await promise;
-    const address = server.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const { port, close } = await serve(server);
     const failure = await failureOf(`postgres://me@127.0.0.1:${port}/base`);
     expect(failure.reason).toBe('lost');
     expect(accepted).toBe(1);
-    server.close();
+    await close();
   });
 
   it('continues with the next of several hosts', async () => {

@@ -1,4 +1,4 @@
-import { createServer, type Socket } from 'node:net';
+import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -15,6 +15,7 @@ import { startListener } from '../../../src/runtime/database/listener.ts';
 import { asAdmin, createTestDatabase, openPool, type TestDatabase } from '../../support/database.ts';
 import { type FaultProxy, startFaultProxyFor } from '../../support/fault-proxy.ts';
 import { logTo } from '../../support/log-to.ts';
+import { serve } from '../../support/serve.ts';
 
 describe('a database URL', () => {
   it.each([
@@ -106,15 +107,9 @@ describe('several hosts', () => {
 
   /** Accepts connections and never answers, like a stopped process. */
   async function startFrozen(): Promise<string> {
-    const sockets: Socket[] = [];
-    const server = createServer((socket) => void sockets.push(socket));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    });
-    const address = server.address();
-    return `127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+    const { port, close } = await serve(createServer());
+    onTestFinished(close);
+    return `127.0.0.1:${port}`;
   }
 
   function urlOf(...hosts: readonly string[]): string {

@@ -1,14 +1,13 @@
 import { once } from 'node:events';
-import { createServer, request, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, request, type ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type EventStream, openEventStream } from '../../../src/runtime/http-server/event-stream.ts';
 import { readEvents } from '../../support/event-reader.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { type Served, serve } from '../../support/serve.ts';
 
 describe('a stream of server-sent events', () => {
-  let server: Server;
-  let url: string;
+  let served: Served;
   let clock: ManualClock;
   let ending: AbortController;
   let asked: Promise<ServerResponse>;
@@ -18,21 +17,16 @@ describe('a stream of server-sent events', () => {
     ending = new AbortController();
     const { promise, resolve } = Promise.withResolvers<ServerResponse>();
     asked = promise;
-    server = createServer((_request, response) => resolve(response)).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    served = await serve(createServer((_request, response) => resolve(response)));
   });
 
-  afterEach(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
+  afterEach(() => served.close());
 
   const open = async (): Promise<EventStream> =>
     openEventStream(await asked, { clock, ending: ending.signal });
 
   it('ends at once for a reader who left before it was opened', async () => {
-    const leaving = request(url).on('error', () => undefined);
+    const leaving = request(served.url).on('error', () => undefined);
     leaving.end();
     const response = await asked;
     leaving.destroy();
@@ -44,7 +38,7 @@ describe('a stream of server-sent events', () => {
   });
 
   it('says something every 15 s, unless the reader has not received what was written', async () => {
-    const reading = readEvents(url, (data) => data);
+    const reading = readEvents(served.url, (data) => data);
     const response = await asked;
     const stream = await open();
     const { close } = await reading;
@@ -61,7 +55,7 @@ describe('a stream of server-sent events', () => {
   });
 
   it('ends when the reader leaves, and leaves no timer', async () => {
-    const [stream, reader] = await Promise.all([open(), readEvents(url, (data) => data)]);
+    const [stream, reader] = await Promise.all([open(), readEvents(served.url, (data) => data)]);
     stream.write('data: 1\n\n');
     await reader.find((data) => data === 1);
     reader.close();
@@ -70,7 +64,7 @@ describe('a stream of server-sent events', () => {
   });
 
   it('ends for the reader too when the server ends it, and accepts nothing more', async () => {
-    const [stream, reader] = await Promise.all([open(), readEvents(url, (data) => data)]);
+    const [stream, reader] = await Promise.all([open(), readEvents(served.url, (data) => data)]);
     stream.write('data: "last"\n\n');
     ending.abort();
     stream.write('data: "too late"\n\n');

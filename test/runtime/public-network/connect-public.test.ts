@@ -1,11 +1,11 @@
 import type { LookupAddress } from 'node:dns';
-import { once } from 'node:events';
-import { type AddressInfo, createServer, Socket, type TcpNetConnectOpts } from 'node:net';
+import { createServer, Socket, type TcpNetConnectOpts } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import {
   type ConnectPublicOptions,
   connectPublic,
 } from '../../../src/runtime/public-network/connect-public.ts';
+import { serve } from '../../support/serve.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
 const publicAddresses: LookupAddress[] = [
@@ -149,11 +149,8 @@ describe('a connection to the public internet', () => {
   });
 
   it('reports the error of the socket', async () => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
+    const { port, close } = await serve(createServer());
+    await close();
     const clock = new WatchedClock();
     const connect = connectPublic({
       detour: () => ({ host: '127.0.0.1', port, tls: false }),

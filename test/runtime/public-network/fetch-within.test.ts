@@ -1,40 +1,35 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { AddressRefused, findNetwork } from '../../../src/runtime/public-network/check-host.ts';
 import { fetchWithin } from '../../../src/runtime/public-network/fetch-within.ts';
 import { readAddressVectors } from '../../support/address-vectors.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { serve } from '../../support/serve.ts';
 
-let server: Server;
-let port: number;
 let requests: { readonly request: IncomingMessage; readonly body: string }[];
 /** The addresses to which every name resolves. */
 let addresses: readonly string[];
 const lookup = async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 
-beforeAll(async () => {
-  server = createServer(async (request, response) => {
-    requests.push({ request, body: await text(request) });
-    // Every request opens its own socket.
-    const headers = { connection: 'close', location: '/' };
-    response.writeHead(request.url === '/elsewhere' ? 302 : 200, headers).end('{"ok":true}');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  port = (server.address() as AddressInfo).port;
+const server = createServer(async (request, response) => {
+  requests.push({ request, body: await text(request) });
+  // Every request opens its own socket.
+  const headers = { connection: 'close', location: '/' };
+  response.writeHead(request.url === '/elsewhere' ? 302 : 200, headers).end('{"ok":true}');
 });
+const served = ofFile(() => serve(server));
 beforeEach(() => {
   requests = [];
   addresses = ['127.0.0.1'];
 });
-afterAll(() => new Promise((resolve) => server.close(resolve)));
 
 const refused = expect.objectContaining({ cause: expect.any(AddressRefused) });
 
 it('a call within a network has method, headers and body, and follows no redirect by default', async () => {
   const within = fetchWithin('private', lookup);
-  const answer = await within(`http://service.example:${port}/messages`, {
+  const answer = await within(`http://service.example:${served.port}/messages`, {
     method: 'POST',
     headers: { authorization: 'Bearer key', 'content-type': 'application/json' },
     body: '{"text":"größer"}',
@@ -44,15 +39,15 @@ it('a call within a network has method, headers and body, and follows no redirec
   expect(requests[0]?.request).toMatchObject({
     method: 'POST',
     url: '/messages',
-    headers: { host: `service.example:${port}`, authorization: 'Bearer key' },
+    headers: { host: `service.example:${served.port}`, authorization: 'Bearer key' },
   });
-  const moved = await within(`http://service.example:${port}/elsewhere`, { redirect: 'manual' });
+  const moved = await within(`http://service.example:${served.port}/elsewhere`, { redirect: 'manual' });
   expect([moved.status, requests.length]).toEqual([302, 2]);
 });
 
 it('a name that later resolves to another network is not followed there', async () => {
   const within = fetchWithin('private', lookup);
-  const url = `http://service.example:${port}/`;
+  const url = `http://service.example:${served.port}/`;
   await (await within(url)).text();
   for (const moved of [['93.184.216.34'], ['127.0.0.1', '93.184.216.34'], []]) {
     addresses = moved;
@@ -69,9 +64,9 @@ it('a name that later resolves to another network is not followed there', async 
 it('an address instead of a name is checked too', async () => {
   const open = fetchWithin('public', lookup);
   for (const host of ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '0x7f.1', '2130706433']) {
-    await expect(open(`http://${host}:${port}/`), host).rejects.toEqual(refused);
+    await expect(open(`http://${host}:${served.port}/`), host).rejects.toEqual(refused);
   }
-  await (await fetchWithin('private', lookup)(`http://127.0.0.1:${port}/`)).text();
+  await (await fetchWithin('private', lookup)(`http://127.0.0.1:${served.port}/`)).text();
   expect(requests).toHaveLength(1);
 });
 
@@ -108,9 +103,7 @@ it.each([
   const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
   const both = interim + answer;
   const pieces = [[both], [...both], ...[3, 10, 12, 20].map((at) => [both.slice(0, at), both.slice(at)])];
-  const sockets = new Set<Socket>();
   const odd = createTcpServer({ noDelay: true }, (socket) => {
-    sockets.add(socket);
     socket.on('data', async () => {
       for (const piece of pieces.shift() ?? []) {
         await new Promise((resolve) => socket.write(piece, resolve));
@@ -119,18 +112,16 @@ it.each([
       }
     });
   });
-  await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve));
-  const address = `http://127.0.0.1:${(odd.address() as AddressInfo).port}/`;
+  const { url, close } = await serve(odd);
   for (const network of ['private', 'any'] as const) {
     const call = fetchWithin(network);
     for (let answers = 0; answers < 3; answers += 1) {
-      const got = await call(address, { method: 'POST', body: '{}' });
+      const got = await call(`${url}/`, { method: 'POST', body: '{}' });
       expect([got.status, await got.text()]).toEqual([200, 'ok']);
     }
   }
   expect(pieces).toEqual([]);
-  for (const socket of sockets) socket.destroy();
-  await new Promise((resolve) => odd.close(resolve));
+  await close();
 });
 
 it('a body that looks like an interim response is not changed', async () => {
@@ -142,9 +133,8 @@ it('a body that looks like an interim response is not changed', async () => {
       setImmediate(() => response.end(body));
     });
   });
-  await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
-  const got = await fetchWithin('any')(`http://127.0.0.1:${(plain.address() as AddressInfo).port}/`);
+  const { url, close } = await serve(plain);
+  const got = await fetchWithin('any')(`${url}/`);
   expect(await got.text()).toBe(body);
-  plain.closeAllConnections();
-  await new Promise((resolve) => plain.close(resolve));
+  await close();
 });

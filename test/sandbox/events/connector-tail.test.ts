@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConnectorTail } from '../../../src/sandbox/events/connector-tail.ts';
+import { type Served, serve } from '../../support/serve.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
 const change = (seq: number) => ({
@@ -23,7 +23,7 @@ interface Asked {
 }
 
 let clock: WatchedClock;
-let server: Server;
+let served: Served;
 let asked: Asked[];
 let streams: ServerResponse[];
 let refusals: number;
@@ -50,7 +50,7 @@ const send = (text: string): void => void streams.at(-1)?.write(text);
 beforeEach(async () => {
   clock = new WatchedClock();
   [asked, streams, refusals, seen, waiters] = [[], [], 0, [], []];
-  server = createServer((request, response) => {
+  const server = createServer((request, response) => {
     const { authorization, 'last-event-id': resumed } = request.headers;
     asked.push({ url: request.url, authorization, resumed });
     if (refusals > 0) {
@@ -66,20 +66,16 @@ beforeEach(async () => {
     }
     check();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  served = await serve(server);
   tail = new ConnectorTail({
-    connector: () => ({ url, token: 'a-token' }),
+    connector: () => ({ url: served.url, token: 'a-token' }),
     clock,
     onChange: ({ seq }) => note(seq),
     onMissed: () => note('missed'),
   });
 });
 
-afterEach(() => {
-  server.closeAllConnections();
-  server.close();
-});
+afterEach(() => served.close());
 
 describe('the changes of the connector', () => {
   it('are read with its token while a client follows them, from the newest on', async () => {

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { serve } from '../../../../test/support/serve.ts';
 import { otherRequests, SECRET } from './receiver.ts';
 
 /** What a consumer keeps. `down` is a database that does not answer; `memory` is lost when the process dies. */
@@ -111,20 +111,15 @@ export async function startConsumer(ways: Ways, whenLate: () => void = () => und
     requests.set(request.socket, count);
     response.writeHead(status).end(() => afterwards(request.socket, count, kept));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const { url, close } = await serve(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/changes`,
+    url: `${url}/changes`,
     observe: async () => kept.rows,
     restart: async () => kept.memory.clear(),
     storage: async (action: string) => {
       kept.down = action === 'stop';
     },
-    async close() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
-    },
+    close,
   };
 }
 

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createPlainServer } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import { type AddressInfo, connect as openTcp, type Socket } from 'node:net';
+import { createServer } from 'node:https';
+import { connect as openTcp, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { connect as openTls } from 'node:tls';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { callSink } from '../../../../src/connector/consumers/call-sink.ts';
 import { type HttpSinkOptions, openHttpSink } from '../../../../src/connector/consumers/sinks/http-sink.ts';
 import type { Sink } from '../../../../src/connector/consumers/sinks/sink.ts';
@@ -16,6 +16,8 @@ import {
 } from '../../../../src/contract/connector/consumer-requests.ts';
 import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
 import type { Sockets } from '../../../../src/runtime/public-network/connect-public.ts';
+import { ofFile } from '../../../support/of-file.ts';
+import { serve } from '../../../support/serve.ts';
 import { TEST_CERTIFICATE } from '../../../support/tls-certificate.ts';
 import { WatchedClock } from '../../../support/watched-clock.ts';
 import { callWith, statusChange } from './sink-fixtures.ts';
@@ -30,7 +32,6 @@ interface Received {
   readonly body: Buffer;
 }
 
-let server: Server;
 /** Every request of this file; all of them are verified at the end. */
 const all: Received[] = [];
 let received: Received[];
@@ -51,13 +52,10 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   answer(response, request);
 }
 
-beforeAll(async () => {
-  server = createServer(TEST_CERTIFICATE, receive);
-  server.on('connection', (socket: Socket) => {
-    newest = socket;
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+const server = createServer(TEST_CERTIFICATE, receive).on('connection', (socket: Socket) => {
+  newest = socket;
 });
+const served = ofFile(() => serve(server));
 beforeEach(() => {
   received = [];
   opened = 0;
@@ -71,17 +69,13 @@ afterEach(async () => {
   await Promise.all(sinks.map((sink) => sink.close()));
   expect(clock.pending).toBe(0);
 });
-afterAll(async () => {
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-});
 
 /** The checked address is on the internet; what is dialled in its place is the server above. */
 const sockets: Sockets = {
   tcp: (options) => openTcp(options),
   tls({ servername, ALPNProtocols }) {
     opened += 1;
-    const { port } = server.address() as AddressInfo;
+    const { port } = served;
     const named = servername === undefined ? {} : { servername };
     const ca = trusted ? { ca: TEST_CERTIFICATE.cert } : {};
     return openTls({ host: '127.0.0.1', port, ALPNProtocols, ...named, ...ca });
@@ -327,27 +321,23 @@ describe('the address of an endpoint', () => {
   });
 
   it('makes the consumer unavailable if nobody listens there', async () => {
-    const plain = createPlainServer().listen(0, '127.0.0.1');
-    await once(plain, 'listening');
-    const url = `http://127.0.0.1:${(plain.address() as AddressInfo).port}/`;
-    await new Promise((resolve) => plain.close(resolve));
+    const plain = await serve(createPlainServer());
+    await plain.close();
     const namedHosts = { own: 'http://127.0.0.1:4020/webhooks/messaging' };
-    expect(await open({ url, namedHosts }).call(callWith(1))).toEqual(
+    expect(await open({ url: `${plain.url}/`, namedHosts }).call(callWith(1))).toEqual(
       unavailableWith('did not answer: connect ECONNREFUSED', 'ECONNREFUSED'),
     );
   });
 
   it('may be on this machine, without TLS, if the connector is as well', async () => {
-    const plain = createPlainServer(receive).listen(0, '127.0.0.1');
-    await once(plain, 'listening');
-    const url = `http://127.0.0.1:${(plain.address() as AddressInfo).port}/`;
+    const plain = await serve(createPlainServer(receive));
+    const url = `${plain.url}/`;
     expect(await open({ url }).call(callWith(1))).toEqual(
       unavailableWith('the address of the consumer does not start with https://', 'insecure'),
     );
     const namedHosts = { own: 'http://127.0.0.1:4020/webhooks/messaging' };
     expect(await open({ url, namedHosts }).call(callWith(1))).toEqual({ kind: 'taken' });
-    plain.closeAllConnections();
-    plain.close();
+    await plain.close();
   });
 });
 
