@@ -58,7 +58,12 @@ export async function runPollCycle(
     (page) => ({ digest: page.digest, read: () => Promise.resolve().then(page.read) }),
     (error: unknown) => ({ digest: null, read: () => Promise.reject(error) }),
   );
-  const digests = { connections: connections.digest, messages: newest.digest, versions: versionsOf(known) };
+  const digests = {
+    connections: connections.digest,
+    messages: newest.digest,
+    versions: versionsOf(known),
+    waiting: before.visibility.map(({ slot }) => slot).join(' '),
+  };
   const last = settled.get(accountId);
   settled.delete(accountId);
   const time = { now: clock.now(), latest: latestOf(context, connections) };
@@ -68,6 +73,7 @@ export async function runPollCycle(
     last.connections === digests.connections &&
     last.messages === digests.messages &&
     last.versions === digests.versions &&
+    last.waiting === digests.waiting &&
     last.watermark === before.coverage.watermark &&
     last.lastGoodAt === state.lastGoodAt &&
     isNothingDue(state, before, time)
@@ -118,7 +124,7 @@ export async function runPollCycle(
   const dueAt = await noteGood(database, lease, accountId, good);
   const { messages } = digests;
   const { watermark } = progress.coverage;
-  if (unchanged && walk.idle && !wrote && messages !== null && watermark !== null)
+  if (unchanged && visibility.closed && walk.idle && !wrote && messages !== null && watermark !== null)
     settled.set(accountId, { ...digests, messages, watermark, lastGoodAt: now });
   return { closed: walk.closed && visibility.closed && sweep.closed, behind, dueAt };
 }

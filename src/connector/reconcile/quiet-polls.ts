@@ -12,6 +12,8 @@ export interface SettledPoll {
   readonly connections: string;
   readonly messages: string;
   readonly versions: string;
+  /** The connections with gaps; none of them was listed, so there was nothing to read. */
+  readonly waiting: string;
   readonly watermark: number;
   /** As this poll stored it. */
   readonly lastGoodAt: number;
@@ -26,8 +28,8 @@ export interface SettledPoll {
  *   webhook or a send that changed a message cannot be undone by merging the older answer again.
  * - `lastGoodAt` is the value that this process stored: no other process has polled since, and the database was
  *   neither restored nor failed over to a state before it.
- * - Nothing else is due: no gap, sweep, judgement of repairs, failure or full sweep. The sweep of the last hour is
- *   due every ten minutes, so at least then everything is merged again.
+ * - Nothing else is due: no gap, except of hidden connections, sweep, judgement of repairs, failure or full sweep. The
+ *   sweep of the last hour is due every ten minutes, so at least then everything is merged again.
  */
 export type SettledPolls = Map<string, SettledPoll>;
 
@@ -47,7 +49,7 @@ export function isNothingDue(
 ): boolean {
   if (state.failures > 0 || state.needsFullSweep || state.lastGoodAt === null || progress.repairsWait)
     return false;
-  const gaps = progress.coverage.gaps.length + progress.visibility.length + progress.sweeps.length;
+  const gaps = progress.coverage.gaps.length + progress.sweeps.length;
   if (gaps > 0 || dueHorizon(progress.swept, { at: now, reference: latest }) !== HORIZONS[0]) return false;
   const { watermark } = progress.coverage;
   return watermark !== null && watermark <= latest;

@@ -102,6 +102,16 @@ describe('a poll with the answers of the one before', () => {
     expect(await poll()).toBe(true);
   });
 
+  it('merges nothing while a connection is hidden, whose gap stays open', async () => {
+    bench.service.connections = [];
+    for (let polls = 0; polls < 2; polls += 1) await poll();
+    expect(await bench.database.query('select slot from connector.gaps')).toEqual([{ slot: 'c1' }]);
+    expect(await poll()).toBe(false);
+    bench.service.addConnection('c1');
+    expect(await poll()).toBe(true);
+    expect(await bench.database.query('select slot from connector.gaps')).toEqual([]);
+  });
+
   it('is remembered as the last time at which a connection was visible', async () => {
     expect(await poll()).toBe(false);
     const at = bench.clock.now();
