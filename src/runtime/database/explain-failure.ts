@@ -45,6 +45,9 @@ const BY_CODE: Readonly<Record<string, Explanation>> = {
 /** The codes with which Node and OpenSSL report problems of a certificate or a handshake. */
 const TLS_CODES = /CERT|SIGNATURE|SELF_SIGNED|^ERR_(?:SSL|TLS)_/;
 
+const LOCKED =
+  'another session of the database holds the lock; find it in pg_stat_activity, by the oldest xact_start, and end it';
+
 /** Without a password, servers say this with the code of every other refusal. */
 const NO_SUCH_USER: Explanation = {
   reason: 'authentication',
@@ -121,7 +124,10 @@ export function explainQueryFailure(error: unknown): Error {
     return new DatabaseUnavailable('lost', 'the connection failed', { cause: error });
   if (error instanceof DatabaseUnavailable || error instanceof QueryDeadlineExceeded) return error;
   const code = textProperty(error, 'code');
-  if (error.name === 'PostgresError' && code !== undefined) return new QueryFailed(error.message, code);
+  if (error.name === 'PostgresError' && code !== undefined) {
+    const message = code === '55P03' ? `${error.message}: ${LOCKED}` : error.message;
+    return new QueryFailed(message, code);
+  }
   if (code === undefined) return error;
   return new DatabaseUnavailable('lost', 'the connection to the database was lost before the response', {
     code,

@@ -115,6 +115,9 @@ describe('database', () => {
       });
       const error = await waiter.catch((e) => e);
       expect(sqlState(error)).toBe('55P03');
+      expect(error.message).toMatch(
+        /^canceling statement due to lock timeout: another session .* pg_stat_activity/,
+      );
       expect(isConnectionFailure(error)).toBe(true);
       expect(database.health.deadlineHits).toBe(0);
       held.resolve();
