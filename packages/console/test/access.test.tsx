@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { at, DESK } from './answers.tsx';
 import {
   type Answers,
+  button,
   hasFocus,
   invalid,
   openPage,
@@ -55,7 +56,6 @@ const GRANT = {
     { expiresAt: at(30), usedAt: at(10) },
   ],
 };
-const button = (name: string) => screen.findByRole('button', { name });
 
 /** The keys of a workspace, which calls change. */
 function keys(...given: (typeof KEY)[]): Answers {
@@ -79,12 +79,13 @@ function keys(...given: (typeof KEY)[]): Answers {
 
 describe('the credentials', () => {
   it('are listed with what they may do, and are moved through with j and k', async () => {
-    const page = await openPage('/access', {
-      answers: keys(
+    const page = await openPage(
+      '/access',
+      keys(
         { ...KEY, ipAllowlist: ['203.0.113.0/24', '::1'] },
         { ...KEY, id: 'k2', scopes: ALL.slice(1), connectionIds: ['c1'], revokedAt: at(1) },
       ),
-    });
+    );
     await screen.findByRole('link', { name: /^k1/ });
     const rows = (await screen.findAllByRole('link')).filter(({ className }) => className.includes('row'));
     expect(rows.map(({ textContent }) => textContent)).toEqual([
@@ -94,33 +95,29 @@ describe('the credentials', () => {
       '<img src=x onerror=alert(1)>read, send2 connections, 2 refreshesvalid',
     ]);
     screen.getByRole('region', { name: 'API keys, Workspace w1 · 3 of 10 slots used' });
-    await page.user.keyboard('j');
-    await hasFocus(/^k1/);
+    await page.press('j', /^k1/);
     await page.user.keyboard('jjk{Enter}');
     await screen.findByRole('heading', { name: 'k2' });
     await page.user.keyboard('{Escape}');
     await waitFor(() => expect(location.pathname).toBe('/access'));
     await hasFocus(/^k2/);
-    await page.user.keyboard('k');
-    await hasFocus(/^k1/);
+    await page.press('k', /^k1/);
   });
 });
 
 describe('an API key', () => {
   it('is reduced to scopes, connections and addresses, and says when this takes effect', async () => {
     const page = await openPage('/access/key-k1', {
-      answers: {
-        ...keys(KEY),
-        'GET /sandbox/v1/connections': ({ query }: Sent) => ({
-          entries:
-            query['q'] === 'workspace:w1'
-              ? [
-                  { ...DESK, id: 'c1' },
-                  { ...DESK, id: 'c2' },
-                ]
-              : [],
-        }),
-      },
+      ...keys(KEY),
+      'GET /sandbox/v1/connections': ({ query }: Sent) => ({
+        entries:
+          query['q'] === 'workspace:w1'
+            ? [
+                { ...DESK, id: 'c1' },
+                { ...DESK, id: 'c2' },
+              ]
+            : [],
+      }),
     });
     await page.user.click(await screen.findByLabelText(/^messaging\.read/));
     await page.user.click(screen.getByLabelText('Limit it to some connections'));
@@ -141,10 +138,8 @@ describe('an API key', () => {
 
   it('stays limited to what it was limited to, also if its connections cannot be read', async () => {
     const page = await openPage('/access/key-k1', {
-      answers: {
-        ...keys({ ...KEY, connectionIds: ['c7'] }),
-        'GET /sandbox/v1/connections': new Refusal(500, { error: 'internal_error', message: 'It failed.' }),
-      },
+      ...keys({ ...KEY, connectionIds: ['c7'] }),
+      'GET /sandbox/v1/connections': new Refusal(500, 'internal_error', 'It failed.'),
     });
     await page.user.click(await button('Save'));
     await screen.findByText('Takes effect on the next call.');
@@ -155,7 +150,7 @@ describe('an API key', () => {
   });
 
   it('is saved once, however fast its button is pressed', async () => {
-    const page = await openPage('/access/key-k1', { answers: keys(KEY) });
+    const page = await openPage('/access/key-k1', keys(KEY));
     const save = await button('Save');
     save.click();
     save.click();
@@ -165,7 +160,8 @@ describe('an API key', () => {
 
   it('shows a refused address at its field', async () => {
     const page = await openPage('/access/key-k1', {
-      answers: { ...keys(KEY), 'PATCH /sandbox/v1/api-keys/k1': invalid('ipAllowlist.1', 'is no address.') },
+      ...keys(KEY),
+      'PATCH /sandbox/v1/api-keys/k1': invalid('ipAllowlist.1', 'is no address.'),
     });
     const field = await screen.findByLabelText('Addresses');
     await page.user.type(field, '203.0.113.0/24, 300.1.1.1');
@@ -180,7 +176,8 @@ describe('an API key', () => {
     [{ allowed: false, entry: null }, 'refused No entry of the allowlist matches.'],
   ])('tries an address: %j', async (answer, words) => {
     const page = await openPage('/access/key-k1', {
-      answers: { ...keys(KEY), 'POST /sandbox/v1/api-keys/k1/try': answer },
+      ...keys(KEY),
+      'POST /sandbox/v1/api-keys/k1/try': answer,
     });
     const field = await screen.findByRole('textbox', { name: 'Try an address' });
     await page.user.type(field, '203.0.113.7{Enter}');
@@ -195,7 +192,8 @@ describe('an API key', () => {
     ['for some addresses', '203.0.113.7', { ipAllowlist: ['203.0.113.7'] }],
   ])('is created %s, and shown once with its value', async (_for, addresses, limits) => {
     const page = await openPage('/access', {
-      answers: { ...keys(KEY), 'POST /sandbox/v1/workspaces/w1/api-keys': { id: 'k1', key: 'msk_new' } },
+      ...keys(KEY),
+      'POST /sandbox/v1/workspaces/w1/api-keys': { id: 'k1', key: 'msk_new' },
     });
     await page.user.click(await screen.findByRole('link', { name: 'Create key' }));
     const field = await screen.findByRole('textbox', { name: 'Addresses' });
@@ -214,7 +212,7 @@ describe('an API key', () => {
   });
 
   it('is revoked after a confirmation, and cannot be changed then', async () => {
-    const page = await openPage('/access/key-k1', { answers: keys(KEY) });
+    const page = await openPage('/access/key-k1', keys(KEY));
     await page.user.click(await button('Revoke'));
     await screen.findByText('Every later call with this key is refused. This cannot be undone.');
     expect(page.writes).toEqual([]);
@@ -230,7 +228,8 @@ describe('an OAuth app', () => {
   it('is registered, with what is refused at its field, and its secrets are shown once', async () => {
     const REGISTER = 'POST /sandbox/v1/oauth-apps';
     const page = await openPage('/access', {
-      answers: { ...keys(KEY), [REGISTER]: invalid('redirectUris.0', 'must be HTTPS.') },
+      ...keys(KEY),
+      [REGISTER]: invalid('redirectUris.0', 'must be HTTPS.'),
     });
     await page.user.click(await screen.findByRole('link', { name: 'Register app' }));
     await hasFocus('Name');
@@ -256,13 +255,11 @@ describe('an OAuth app', () => {
 
   it('gets a webhook, whose secret is shown once', async () => {
     const page = await openPage('/access/app-app7', {
-      answers: {
-        ...keys(KEY),
-        'GET /sandbox/v1/grants': { entries: [{ ...GRANT, clientId: 'other' }] },
-        'PUT /sandbox/v1/oauth-apps/app7/webhook': {
-          webhookUrl: 'https://a.example/hook',
-          webhookSecret: 'whsec_1',
-        },
+      ...keys(KEY),
+      'GET /sandbox/v1/grants': { entries: [{ ...GRANT, clientId: 'other' }] },
+      'PUT /sandbox/v1/oauth-apps/app7/webhook': {
+        webhookUrl: 'https://a.example/hook',
+        webhookSecret: 'whsec_1',
       },
     });
     await page.user.type(await screen.findByLabelText('Set the webhook'), 'https://a.example/hook{Enter}');
@@ -275,14 +272,12 @@ describe('an OAuth app', () => {
 describe('a grant', () => {
   it('is narrowed, shows its refresh tokens, and is ended after a confirmation', async () => {
     const page = await openPage('/access/grant-g1', {
-      answers: {
-        ...keys(KEY),
-        'PATCH /sandbox/v1/grants/g1': ({ body }: Sent) => {
-          const { refreshTokens: _, ...grant } = GRANT;
-          return { ...grant, ...(body as object) };
-        },
-        'DELETE /sandbox/v1/grants/g1': { ok: true },
+      ...keys(KEY),
+      'PATCH /sandbox/v1/grants/g1': ({ body }: Sent) => {
+        const { refreshTokens: _, ...grant } = GRANT;
+        return { ...grant, ...(body as object) };
       },
+      'DELETE /sandbox/v1/grants/g1': { ok: true },
     });
     const tokens = within(await screen.findByRole('region', { name: 'Refresh tokens' }));
     expect(tokens.getAllByRole('listitem').map(({ textContent }) => textContent)).toEqual([
@@ -305,11 +300,9 @@ describe('a grant', () => {
     ['has expired', {}, 60, 'expiredat 2026-01-15 12:01:00'],
   ] as const)('of a grant that %s say that they cannot be used', async (_, changed, now, words) => {
     await openPage('/access/grant-g1', {
-      answers: {
-        ...keys(KEY),
-        'GET /sandbox/v1/grants': { entries: [{ ...GRANT, ...changed }] },
-        'GET /sandbox/v1/clock': { now: at(now), frozen: true },
-      },
+      ...keys(KEY),
+      'GET /sandbox/v1/grants': { entries: [{ ...GRANT, ...changed }] },
+      'GET /sandbox/v1/clock': { now: at(now), frozen: true },
     });
     const tokens = within(await screen.findByRole('region', { name: 'Refresh tokens' }));
     await waitFor(() => expect(tokens.getAllByRole('listitem')[0]?.textContent).toBe(words));
@@ -321,7 +314,7 @@ describe('a grant', () => {
     ['grant-k9', 'There is no such grant'],
     ['other-k9', 'There is no such credential'],
   ])('or a credential that does not exist is said to: %s', async (id, words) => {
-    await openPage(`/access/${id}`, { answers: keys(KEY) });
+    await openPage(`/access/${id}`, keys(KEY));
     await screen.findByRole('heading', { name: words });
   });
 });

@@ -2,17 +2,13 @@
 import { describe, expect, it } from 'vitest';
 import type { ShownConnection } from '../../../src/contract/sandbox/connections.ts';
 import { at, DESK, SHOWN_DESK, unpaired } from './answers.tsx';
-import { type Answers, hasFocus, openPage, Refusal, screen, waitFor, within } from './open-page.tsx';
+import { type Answers, button, openPage, Refusal, region, screen, waitFor, within } from './open-page.tsx';
 
-const button = (name: string | RegExp) => screen.findByRole('button', { name });
-const region = async (name: string) => within(await screen.findByRole('region', { name }));
 const open = (connection: ShownConnection = SHOWN_DESK, answers: Answers = {}) =>
   openPage('/connections/c1', {
-    answers: {
-      'GET /sandbox/v1/connections': { entries: [DESK] },
-      'GET /sandbox/v1/connections/c1': connection,
-      ...answers,
-    },
+    'GET /sandbox/v1/connections': { entries: [DESK] },
+    'GET /sandbox/v1/connections/c1': connection,
+    ...answers,
   });
 const DETAIL = unpaired();
 const connecting: ShownConnection = { ...SHOWN_DESK, status: 'connecting', phoneNumber: null, phone: null };
@@ -20,16 +16,14 @@ const connecting: ShownConnection = { ...SHOWN_DESK, status: 'connecting', phone
 describe('the connections', () => {
   it('are asked for newest first, and show their state in one word', async () => {
     const page = await openPage('/connections', {
-      answers: {
-        'GET /sandbox/v1/connections': {
-          entries: [
-            { ...DESK, id: '1', label: 'A', outage: 'zombie', licenseExpires: at(2 * 86_400 + 1_800) },
-            { ...DESK, id: '2', label: 'B', status: 'disconnected', needsReconnect: true },
-            { ...DESK, id: '3', label: 'C', status: 'disconnected' },
-            { ...DESK, id: '4', label: 'D', status: 'connecting', phoneNumber: null, licenseStatus: 'none' },
-            { ...DESK, id: '5', label: 'E', licenseStatus: 'trial', licenseExpires: at(7 * 86_400 + 1_800) },
-          ],
-        },
+      'GET /sandbox/v1/connections': {
+        entries: [
+          { ...DESK, id: '1', label: 'A', outage: 'zombie', licenseExpires: at(2 * 86_400 + 1_800) },
+          { ...DESK, id: '2', label: 'B', status: 'disconnected', needsReconnect: true },
+          { ...DESK, id: '3', label: 'C', status: 'disconnected' },
+          { ...DESK, id: '4', label: 'D', status: 'connecting', phoneNumber: null, licenseStatus: 'none' },
+          { ...DESK, id: '5', label: 'E', licenseStatus: 'trial', licenseExpires: at(7 * 86_400 + 1_800) },
+        ],
       },
     });
     const list = within(await screen.findByRole('list', { name: 'Connections' }));
@@ -59,19 +53,14 @@ describe('creating a connection', () => {
 
   it('shows a refused label at its field, repeats with the same key, and opens what it created', async () => {
     const page = await openPage('/connections', {
-      answers: {
-        [CREATE]: refused,
-        'GET /sandbox/v1/connections/c1': connecting,
-        'GET /service/connections/c1': DETAIL,
-      },
+      [CREATE]: refused,
+      'GET /sandbox/v1/connections/c1': connecting,
+      'GET /service/connections/c1': DETAIL,
     });
     await button('New connection');
-    await page.user.keyboard('c');
-    await hasFocus('Label');
-    await page.user.keyboard('{Escape}');
-    await hasFocus('New connection');
-    await page.user.keyboard('{Enter}');
-    await hasFocus('Label');
+    await page.press('c', 'Label');
+    await page.press('{Escape}', 'New connection');
+    await page.press('{Enter}', 'Label');
     await page.user.keyboard('Warehouse{Enter}');
     expect((await screen.findByRole('alert')).textContent).toBe('has more than 255 characters');
     const label = screen.getByLabelText('Label');
@@ -91,10 +80,9 @@ describe('creating a connection', () => {
   });
 
   it('uses another key for another label, because the first answer may have been lost', async () => {
-    const page = await openPage('/connections', { answers: { [CREATE]: refused } });
+    const page = await openPage('/connections', { [CREATE]: refused });
     await button('New connection');
-    await page.user.keyboard('c');
-    await hasFocus('Label');
+    await page.press('c', 'Label');
     await page.user.keyboard('One{Enter}');
     await screen.findByRole('alert');
     await page.user.keyboard(' more{Enter}');
@@ -107,10 +95,8 @@ describe('creating a connection', () => {
     const slots = { total: 10, used: 1, available: 9, nextExpiry: null };
     const workspace = (id: string) => ({ id, kind: 'standalone', createdAt: at(), slots, apiKeys: [] });
     const page = await openPage('/connections', {
-      answers: {
-        'GET /sandbox/v1/workspaces': { entries: [workspace('w1'), workspace('w2')] },
-        [CREATE]: refused,
-      },
+      'GET /sandbox/v1/workspaces': { entries: [workspace('w1'), workspace('w2')] },
+      [CREATE]: refused,
     });
     await page.user.click(await button('New connection'));
     await page.user.selectOptions(await screen.findByLabelText('Workspace'), 'w2');

@@ -2,10 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Delivery } from '../../../src/contract/sandbox/deliveries.ts';
 import { at, DELIVERY } from './answers.tsx';
-import { type Answers, hasFocus, openPage, type Sent, screen, waitFor, within } from './open-page.tsx';
+import { type Answers, button, openPage, type Sent, screen, waitFor, within } from './open-page.tsx';
 
 const ONE = '/sandbox/v1/deliveries/d1';
-const button = (name: string | RegExp) => screen.findByRole('button', { name });
 
 let stored: Delivery;
 /** An answer with what the delivery has become. It is also what is read afterwards. */
@@ -19,7 +18,9 @@ const open = (delivery: Delivery = DELIVERY, answers: Answers = {}) => {
   stored = delivery;
   const list = () => ({ entries: [stored] });
   return openPage('/deliveries/d1', {
-    answers: { 'GET /sandbox/v1/deliveries': list, [`GET ${ONE}`]: () => stored, ...answers },
+    'GET /sandbox/v1/deliveries': list,
+    [`GET ${ONE}`]: () => stored,
+    ...answers,
   });
 };
 
@@ -67,8 +68,7 @@ describe('a delivery', () => {
       [`POST ${ONE}/resend`]: becomes({ ...DELIVERY, attempts: [attempt(0), attempt(60)] }),
     });
     await button('Resend');
-    await page.user.keyboard('r');
-    await hasFocus('Resend now');
+    await page.press('r', 'Resend now');
     expect(page.writes).toEqual([]);
     await page.user.keyboard('{Enter}');
     await screen.findByText('· 2 attempts', { exact: false });
@@ -92,14 +92,12 @@ describe('a delivery', () => {
   it('is resent with all that its filter finds, oldest first', async () => {
     const [newest, middle, oldest] = ['d3', 'd2', 'd1'].map((id) => ({ ...DELIVERY, id }));
     const page = await openPage('/deliveries?q=status:dropped', {
-      answers: {
-        'GET /sandbox/v1/deliveries': ({ query }: Sent) =>
-          query['cursor'] === undefined
-            ? { entries: [newest, middle], nextCursor: '2' }
-            : { entries: [oldest] },
-        'GET /sandbox/v1/deliveries/counts': { pending: 0, held: 0, delivered: 0, dropped: 3 },
-        'POST /sandbox/v1/deliveries/{id}/resend': DELIVERY,
-      },
+      'GET /sandbox/v1/deliveries': ({ query }: Sent) =>
+        query['cursor'] === undefined
+          ? { entries: [newest, middle], nextCursor: '2' }
+          : { entries: [oldest] },
+      'GET /sandbox/v1/deliveries/counts': { pending: 0, held: 0, delivered: 0, dropped: 3 },
+      'POST /sandbox/v1/deliveries/{id}/resend': DELIVERY,
     });
     await page.user.click(await button('Resend all 3'));
     await page.user.click(screen.getAllByRole('button', { name: 'Resend all 3' }).at(-1) as HTMLElement);
@@ -126,8 +124,7 @@ describe('a delivery', () => {
       'GET /sandbox/v1/deliveries/d2': copy,
     });
     await button('Edit and send');
-    await page.user.keyboard('e');
-    await hasFocus('Body');
+    await page.press('e', 'Body');
     await page.user.clear(screen.getByLabelText('Body', { selector: 'textarea' }));
     await page.user.paste('{"changed":true}');
     await page.user.click(screen.getByLabelText(/^Headers to add/));

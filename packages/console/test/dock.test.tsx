@@ -6,19 +6,18 @@ import { PRESETS, readRule } from '../src/screens/dock/rules.ts';
 import { at, DELIVERY, DESK, EMPTY } from './answers.tsx';
 import {
   type Answers,
+  button,
   hasFocus,
   invalid,
   openPage,
   PRODUCTION,
   Refusal,
+  region,
   type Sent,
   screen,
   waitFor,
   within,
 } from './open-page.tsx';
-
-const button = (name: string | RegExp) => screen.findByRole('button', { name });
-const region = async (name: string) => within(await screen.findByRole('region', { name }));
 
 /** The faults of a sandbox, which calls arm and remove. */
 function faults(...armed: readonly FaultRule[]): Answers & { readonly rules: () => readonly FaultRule[] } {
@@ -48,7 +47,7 @@ describe('faults in the dock', () => {
     'arm and remove the preset %s with the same button',
     async (label, ids) => {
       const world = faults();
-      const page = await openPage('/calls', { answers: world });
+      const page = await openPage('/calls', world);
       await screen.findByText('live');
       await page.user.keyboard('f');
       const presets = await region('Presets');
@@ -80,7 +79,7 @@ describe('faults in the dock', () => {
       first: 5,
       probability: 0.125,
     });
-    const page = await openPage('/calls', { answers: world });
+    const page = await openPage('/calls', world);
     await screen.findByText('3 armed');
     await page.user.keyboard('f');
     const armed = await region('Armed rules');
@@ -107,15 +106,12 @@ describe('faults in the dock', () => {
   it('take a rule of your own, with what is refused at its field, and give the focus back', async () => {
     const answers = faults();
     const page = await openPage('/deliveries', {
-      answers: {
-        ...answers,
-        'GET /sandbox/v1/deliveries': { entries: [DELIVERY] },
-        'POST /sandbox/v1/faults': invalid('match.connectionId', 'does not exist.'),
-      },
+      ...answers,
+      'GET /sandbox/v1/deliveries': { entries: [DELIVERY] },
+      'POST /sandbox/v1/faults': invalid('match.connectionId', 'does not exist.'),
     });
     await screen.findByRole('link', { name: /Hello/ });
-    await page.user.keyboard('jf');
-    await hasFocus('Lossy 10 %');
+    await page.press('jf', 'Lossy 10 %');
     const form = within(screen.getByRole('form', { name: 'A rule of your own' }));
     await page.user.clear(form.getByLabelText('Id'));
     await page.user.type(form.getByLabelText('Id'), '7');
@@ -154,19 +150,16 @@ describe('faults in the dock', () => {
         per: 'event',
       },
     ]);
-    await page.user.keyboard('{Escape}');
-    await hasFocus(/Hello/);
+    await page.press('{Escape}', /Hello/);
     expect(screen.queryByRole('region', { name: 'Presets' })).toBeNull();
     // It takes no focus that it does not have.
-    await page.user.keyboard('f');
-    await hasFocus('Lossy 10 %');
+    await page.press('f', 'Lossy 10 %');
     screen.getByRole('button', { name: 'Help' }).focus();
-    await page.user.keyboard('f');
-    await hasFocus('Help');
+    await page.press('f', 'Help');
   });
 
   it('have other fields for another surface', async () => {
-    const page = await openPage('/calls', { answers: faults() });
+    const page = await openPage('/calls', faults());
     await screen.findByText('live');
     await page.user.keyboard('f');
     const form = within(await screen.findByRole('form', { name: 'A rule of your own' }));
@@ -185,7 +178,7 @@ describe('faults in the dock', () => {
 
   it('send no field that the form shows no more', async () => {
     const answers = { ...faults(), 'POST /sandbox/v1/faults': invalid('action.code', 'is required.') };
-    const page = await openPage('/calls', { answers });
+    const page = await openPage('/calls', answers);
     await screen.findByText('live');
     await page.user.keyboard('f');
     const form = within(await screen.findByRole('form', { name: 'A rule of your own' }));
@@ -239,10 +232,9 @@ describe('time in the dock', () => {
     ...more,
   });
   const open = async (more: Answers = {}, refreshes = true) => {
-    const page = await openPage('/calls', { answers: world(more), refreshes });
+    const page = await openPage('/calls', world(more), { refreshes });
     await screen.findByText('live');
-    await page.user.keyboard('t');
-    await hasFocus('Run');
+    await page.press('t', 'Run');
     return page;
   };
   const ahead = () => region('What happens');
@@ -361,7 +353,7 @@ describe('time in the dock', () => {
 
   it('is not advanced while what it would lose cannot be saved, unless that is not wanted', async () => {
     const page = await open({
-      [SAVE]: new Refusal(409, { error: 'wrong_state', message: 'A delivery is held: release it first.' }),
+      [SAVE]: new Refusal(409, 'wrong_state', 'A delivery is held: release it first.'),
     });
     await page.user.click(await button('1 h'));
     await screen.findByText('A delivery is held: release it first.');
@@ -398,18 +390,15 @@ describe('the state in the dock', () => {
       return answer;
     };
     const page = await openPage('/deliveries', {
-      answers: {
-        'GET /sandbox/v1/deliveries': () => ({ entries }),
-        'GET /sandbox/v1/snapshots': { entries: [CLEAN] },
-        'POST /sandbox/v1/reset': become([], EMPTY['GET /sandbox/v1/info']),
-        'POST /sandbox/v1/snapshots/s1/restore': become([DELIVERY], CLEAN),
-        ...more,
-      },
+      'GET /sandbox/v1/deliveries': () => ({ entries }),
+      'GET /sandbox/v1/snapshots': { entries: [CLEAN] },
+      'POST /sandbox/v1/reset': become([], EMPTY['GET /sandbox/v1/info']),
+      'POST /sandbox/v1/snapshots/s1/restore': become([DELIVERY], CLEAN),
+      ...more,
     });
     await screen.findByRole('link', { name: /Hello/ });
     // A list through which one moves is paused, and keeps its rows.
-    await page.user.keyboard('jb');
-    await hasFocus('Name');
+    await page.press('jb', 'Name');
     return page;
   };
 
@@ -448,16 +437,14 @@ describe('the state in the dock', () => {
 
 describe('the dock', () => {
   it('is missing in production, with its keys', async () => {
-    const page = await openPage('/sync', { mode: PRODUCTION });
+    const page = await openPage('/sync', {}, { mode: PRODUCTION });
     await screen.findByText('live');
     await page.user.keyboard('tfb');
     expect(screen.queryByRole('complementary')).toBeNull();
   });
 
   it('offers the run as a scenario', async () => {
-    const page = await openPage('/calls', {
-      answers: { 'GET /sandbox/v1/clock/due': { entries: [], total: 0 } },
-    });
+    const page = await openPage('/calls', { 'GET /sandbox/v1/clock/due': { entries: [], total: 0 } });
     await page.user.click(await button(/^Time/));
     const link = await screen.findByRole('link', { name: 'Save a scenario' });
     expect([link.getAttribute('href'), link.hasAttribute('download')]).toEqual(['/scenario.jsonl', true]);

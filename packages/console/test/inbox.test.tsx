@@ -48,9 +48,7 @@ const answer = () => screen.findByRole<HTMLTextAreaElement>('textbox', { name: '
 
 describe('the inbox', () => {
   it('lists conversations by their newest message, and takes over a change', async () => {
-    const page = await openPage('/inbox', {
-      answers: world([said('2', 20, { peer: '447700900202' }), said('1', 10)]),
-    });
+    const page = await openPage('/inbox', world([said('2', 20, { peer: '447700900202' }), said('1', 10)]));
     const texts = async () =>
       (await within(await screen.findByRole('list', { name: 'Conversations' })).findAllByRole('link')).map(
         (each) => /Text \d/.exec(each.textContent ?? '')?.[0],
@@ -64,7 +62,7 @@ describe('the inbox', () => {
   });
 
   it('shows the conversations with a number however it is written, and offers connections to write first', async () => {
-    const page = await openPage('/inbox', { answers: world([]) });
+    const page = await openPage('/inbox', world([]));
     await page.user.type(await screen.findByLabelText('Number of the contact'), '+44 (7700) 900-205{Enter}');
     await screen.findByText('No messages with +447700900205 yet');
     expect(location.search).toBe('?peer=447700900205');
@@ -81,9 +79,7 @@ describe('the inbox', () => {
   });
 
   it('names the day where it changes between two rows', async () => {
-    await openPage('/inbox', {
-      answers: world([said('2', 86_400, { peer: '447700900202' }), said('1', 10)]),
-    });
+    await openPage('/inbox', world([said('2', 86_400, { peer: '447700900202' }), said('1', 10)]));
     await screen.findByRole('link', { name: /Front desk.*Text 1/ });
     const days = [...document.querySelectorAll('.row-day')];
     expect(days.map((each) => each.textContent)).toEqual(['2026-01-15']);
@@ -91,7 +87,7 @@ describe('the inbox', () => {
   });
 
   it('searches another address as it is', async () => {
-    const page = await openPage('/inbox', { answers: world([]) });
+    const page = await openPage('/inbox', world([]));
     await page.user.type(await screen.findByLabelText('Number of the contact'), ' 1609@lid {Enter}');
     await waitFor(() => expect(location.search).toBe('?peer=1609%40lid'));
   });
@@ -99,8 +95,9 @@ describe('the inbox', () => {
 
 describe('a conversation', () => {
   it('shows the oldest message first, who reported each, and where it leads', async () => {
-    await openPage(CHAT, {
-      answers: world([
+    await openPage(
+      CHAT,
+      world([
         said('3', 86_400, {
           direction: 'outgoing',
           status: 'failed',
@@ -115,7 +112,7 @@ describe('a conversation', () => {
         }),
         said('1', 10),
       ]),
-    });
+    );
     await within(await log()).findByText('Text 1');
     const [first = '', second = '', third = ''] = await bubbles();
     expect(first).toMatch(/^2026-01-15Text 1JourneyDeliveries.*webhook/);
@@ -140,11 +137,9 @@ describe('a conversation', () => {
       p1: pageOf('messages', [said('1', 10)]),
     };
     const page = await openPage(CHAT, {
-      answers: {
-        ...world([], [{ ...SEND, text: 'Text 0', state: 'rejected', createdAt: new Date().toISOString() }]),
-        'GET /sandbox/v1/clock': { now: at(15), frozen: true },
-        'GET /connector/v1/messages': ({ query }: Sent) => pages[query['cursor'] ?? ''] ?? {},
-      },
+      ...world([], [{ ...SEND, text: 'Text 0', state: 'rejected', createdAt: new Date().toISOString() }]),
+      'GET /sandbox/v1/clock': { now: at(15), frozen: true },
+      'GET /connector/v1/messages': ({ query }: Sent) => pages[query['cursor'] ?? ''] ?? {},
     });
     await within(await log()).findByText('Text 3');
     expect(screen.queryByText(/Text [02]/)).toBeNull();
@@ -164,13 +159,9 @@ describe('a conversation', () => {
   it('queues an answer with Enter; the same text after a lost response has the same reference', async () => {
     let isDown = true;
     const page = await openPage(CHAT, {
-      answers: {
-        ...world([said('1', 10)]),
-        'POST /connector/v1/messages': () =>
-          isDown
-            ? new Refusal(503, { error: 'unavailable', message: 'The database is away.' })
-            : { outboundId: 'o1' },
-      },
+      ...world([said('1', 10)]),
+      'POST /connector/v1/messages': () =>
+        isDown ? new Refusal(503, 'unavailable', 'The database is away.') : { outboundId: 'o1' },
     });
     const field = await answer();
     await page.user.type(field, '  Yes.{Shift>}{Enter}{/Shift}Today. {Enter}');
@@ -197,7 +188,8 @@ describe('a conversation', () => {
   it('keeps what is written, and the file that is chosen, while a send is on its way', async () => {
     const sent = Promise.withResolvers<object>();
     const page = await openPage(CHAT, {
-      answers: { ...world([said('1', 10)]), 'POST /connector/v1/messages': () => sent.promise },
+      ...world([said('1', 10)]),
+      'POST /connector/v1/messages': () => sent.promise,
     });
     const field = await answer();
     await page.user.type(field, 'One{Enter}, and two');
@@ -209,7 +201,8 @@ describe('a conversation', () => {
 
   it('does not send with the Enter that ends the input of composed characters', async () => {
     const page = await openPage(CHAT, {
-      answers: { ...world([said('1', 10)]), 'POST /connector/v1/messages': { outboundId: 'o1' } },
+      ...world([said('1', 10)]),
+      'POST /connector/v1/messages': { outboundId: 'o1' },
     });
     const field = await answer();
     await page.user.type(field, 'kon');
@@ -221,7 +214,8 @@ describe('a conversation', () => {
 
   it('sends a file with a caption, which can be removed again', async () => {
     const page = await openPage(CHAT, {
-      answers: { ...world([said('1', 10)]), 'POST /connector/v1/messages': { outboundId: 'o1' } },
+      ...world([said('1', 10)]),
+      'POST /connector/v1/messages': { outboundId: 'o1' },
     });
     await answer();
     const picker = screen.getByLabelText('File');
@@ -245,33 +239,31 @@ describe('a conversation', () => {
   it('says what is certain about each send, the open ones last, and what can be done', async () => {
     const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
     const page = await openPage(CHAT, {
-      answers: {
-        ...world(
-          [said('2', 3_600), said('1', -10)],
-          [
-            {
-              ...SEND,
-              id: 'o3',
-              text: 'Waits',
-              lastError: 'warmup_limited',
-              nextAttemptAt: inAnHour,
-              attempts: 2,
-            },
-            {
-              ...SEND,
-              id: 'o2',
-              text: 'Refused',
-              state: 'rejected',
-              lastError: 'recipient_not_on_whatsapp',
-              createdAt: new Date().toISOString(),
-            },
-            { ...SEND, id: 'o1', text: 'Done', state: 'sent', messageId: 'm9' },
-            { ...SEND, id: 'o0', text: 'To another', to: '447700900299' },
-          ],
-        ),
-        'DELETE /connector/v1/outbound/o3': { ...SEND, id: 'o3', state: 'cancelled' },
-        'POST /connector/v1/outbound/o2/retry': { ...SEND, id: 'o2' },
-      },
+      ...world(
+        [said('2', 3_600), said('1', -10)],
+        [
+          {
+            ...SEND,
+            id: 'o3',
+            text: 'Waits',
+            lastError: 'warmup_limited',
+            nextAttemptAt: inAnHour,
+            attempts: 2,
+          },
+          {
+            ...SEND,
+            id: 'o2',
+            text: 'Refused',
+            state: 'rejected',
+            lastError: 'recipient_not_on_whatsapp',
+            createdAt: new Date().toISOString(),
+          },
+          { ...SEND, id: 'o1', text: 'Done', state: 'sent', messageId: 'm9' },
+          { ...SEND, id: 'o0', text: 'To another', to: '447700900299' },
+        ],
+      ),
+      'DELETE /connector/v1/outbound/o3': { ...SEND, id: 'o3', state: 'cancelled' },
+      'POST /connector/v1/outbound/o2/retry': { ...SEND, id: 'o2' },
     });
     await within(await log()).findByText('Waits');
     const [, refused = '', later, waiting = '', ...more] = await bubbles();
@@ -295,13 +287,9 @@ describe('a conversation', () => {
 
   it('marks as read, and names the customer and what is wrong with the connection', async () => {
     const page = await openPage(CHAT, {
-      answers: {
-        ...world([said('1', 10, { customerRef: 'crm-7' })]),
-        'GET /connector/v1/connections': pageOf('connections', [
-          { ...KNOWN_DESK, health: 'needs_reconnect' },
-        ]),
-        'POST /connector/v1/read-receipts': { ok: true, marked: 2 },
-      },
+      ...world([said('1', 10, { customerRef: 'crm-7' })]),
+      'GET /connector/v1/connections': pageOf('connections', [{ ...KNOWN_DESK, health: 'needs_reconnect' }]),
+      'POST /connector/v1/read-receipts': { ok: true, marked: 2 },
     });
     await page.user.click(await screen.findByRole('button', { name: 'Mark as read' }));
     await screen.findByText('2 marked');
@@ -313,11 +301,9 @@ describe('a conversation', () => {
   it('stands beside the phone of its contact where a window is wide, each with its own messages', async () => {
     vi.stubGlobal('matchMedia', () => ({ matches: true, addEventListener() {}, removeEventListener() {} }));
     await openPage(CHAT, {
-      answers: {
-        ...world([said('1', 10)]),
-        'GET /sandbox/v1/messages': { entries: [STORED] },
-        'GET /sandbox/v1/contacts/447700900201/messages': { entries: [] },
-      },
+      ...world([said('1', 10)]),
+      'GET /sandbox/v1/messages': { entries: [STORED] },
+      'GET /sandbox/v1/contacts/447700900201/messages': { entries: [] },
     });
     const phone = within(await screen.findByRole('region', { name: '+447700900201' }));
     await phone.findByText('Hello');
@@ -329,19 +315,19 @@ describe('a conversation', () => {
   });
 
   it('of an unknown contact cannot be answered, and says why', async () => {
-    await openPage('/inbox/c1~', { answers: world([said('1', 10, { peer: null, firstSeenBy: 'poll' })]) });
+    await openPage('/inbox/c1~', world([said('1', 10, { peer: null, firstSeenBy: 'poll' })]));
     await screen.findByText(/whose list does not name the contact/);
     expect(screen.queryByRole('textbox', { name: /^Answer/ })).toBeNull();
   });
 
   it('of an unknown connection does not exist', async () => {
-    await openPage('/inbox/nope', { answers: world([]) });
+    await openPage('/inbox/nope', world([]));
     await screen.findByRole('heading', { name: 'There is no such conversation' });
     expect(screen.queryByRole('textbox', { name: /^Answer/ })).toBeNull();
   });
 
   it('is only read without --write', async () => {
-    await openPage(CHAT, { mode: PRODUCTION, answers: world([said('1', 10)], [SEND]) });
+    await openPage(CHAT, world([said('1', 10)], [SEND]), { mode: PRODUCTION });
     await within(await log()).findByText('Good morning');
     for (const name of ['Send', 'Mark as read', 'Cancel', 'Deliveries'])
       expect(

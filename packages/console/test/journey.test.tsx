@@ -4,7 +4,6 @@ import type { MessageTrace, TraceEntry } from '../../../src/contract/connector/t
 import { at, CALL, DELIVERY, DESK, KNOWN_DESK, MESSAGE, pageOf, STORED } from './answers.tsx';
 import {
   type Answers,
-  hasFocus,
   openPage,
   PRODUCTION,
   Refusal,
@@ -17,7 +16,7 @@ import {
 describe('a call', () => {
   it('shows each check, which one refused it, and the bodies', async () => {
     await openPage('/calls/1', {
-      answers: { 'GET /sandbox/v1/calls/1': { ...CALL, faults: ['burst'], query: 'limit=1' } },
+      'GET /sandbox/v1/calls/1': { ...CALL, faults: ['burst'], query: 'limit=1' },
     });
     const decision = within(await screen.findByRole('region', { name: 'Decision' }));
     decision.getByRole('heading', { name: 'Refused by the check credential' });
@@ -35,25 +34,23 @@ describe('a call', () => {
 
   it('that was refused by nothing passed every check, and a reset has no status', async () => {
     await openPage('/calls/1', {
-      answers: {
-        'GET /sandbox/v1/calls': {
-          entries: [
-            {
-              ...CALL,
-              status: null,
-              code: null,
-              messageIds: ['m1'],
-              credential: 'c2pkvldvn1nephp7j4bd22jnu',
-            },
-          ],
-        },
-        'GET /sandbox/v1/calls/1': {
-          ...CALL,
-          status: null,
-          code: null,
-          trace: [{ check: 'route', passed: true }],
-          messageIds: ['m1'],
-        },
+      'GET /sandbox/v1/calls': {
+        entries: [
+          {
+            ...CALL,
+            status: null,
+            code: null,
+            messageIds: ['m1'],
+            credential: 'c2pkvldvn1nephp7j4bd22jnu',
+          },
+        ],
+      },
+      'GET /sandbox/v1/calls/1': {
+        ...CALL,
+        status: null,
+        code: null,
+        trace: [{ check: 'route', passed: true }],
+        messageIds: ['m1'],
       },
     });
     await screen.findByRole('heading', { name: 'Passed every check' });
@@ -107,23 +104,20 @@ describe('a journey', () => {
 
   it('begins with the newest messages, each with its contact and the name of its connection', async () => {
     const page = await openPage('/journey', {
-      answers: {
-        'GET /sandbox/v1/connections': { entries: [DESK] },
-        'GET /sandbox/v1/messages': ({ query }: Sent) => ({
-          entries:
-            query['q'] === '!workspace:wcheck'
-              ? [STORED, { ...STORED, id: 'm2', text: null, mediaType: 'image/png', direction: 'outgoing' }]
-              : [],
-        }),
-        [NOBODY]: new Refusal(404, { error: 'not_found', message: 'There is none.' }),
-      },
+      'GET /sandbox/v1/connections': { entries: [DESK] },
+      'GET /sandbox/v1/messages': ({ query }: Sent) => ({
+        entries:
+          query['q'] === '!workspace:wcheck'
+            ? [STORED, { ...STORED, id: 'm2', text: null, mediaType: 'image/png', direction: 'outgoing' }]
+            : [],
+      }),
+      [NOBODY]: new Refusal(404, 'not_found', 'There is none.'),
     });
     expect(await rows(2)).toEqual([
       '+447700900201Front desk Hello12:00:00',
       '+447700900201Front desk✓✓ image/png12:00:00',
     ]);
-    await page.user.keyboard('q');
-    await hasFocus('Filter');
+    await page.press('q', 'Filter');
     await page.user.keyboard('nobody00{Enter}');
     await screen.findByRole('heading', { name: 'No message matches' });
     history.pushState(null, '', '/journey/nobody00');
@@ -137,14 +131,15 @@ describe('a journey', () => {
     ['late reply', ['late reply']],
     ['cz0y9wyv', ['cz0y9wyv', 'message:cz0y9wyv*']],
   ])('is found in the sandbox by %s', async (written, asked) => {
-    const page = await openPage(`/journey?q=${encodeURIComponent(written)}`, {
-      answers: {
+    const page = await openPage(
+      `/journey?q=${encodeURIComponent(written)}`,
+      {
         'GET /sandbox/v1/messages': ({ query }: Sent) => ({
           entries: asked.includes(query['q'] ?? '') ? [{ ...STORED, id: 'cz0y9wyvq9' }] : [],
         }),
       },
-      refreshes: false,
-    });
+      { refreshes: false },
+    );
     await rows(1);
     const reads = page.reads.filter(({ path }) => path === '/sandbox/v1/messages');
     expect(reads.map(({ query }) => query['q'])).toEqual(asked);
@@ -152,15 +147,13 @@ describe('a journey', () => {
 
   it('is found in production by number and id, and by text among the newest 1,000 without an index of texts', async () => {
     const known = [MESSAGE, { ...MESSAGE, id: 'm2', text: 'Where do I park?' }];
-    const page = await openPage('/journey', {
-      mode: PRODUCTION,
-      answers: {
+    const page = await openPage(
+      '/journey',
+      {
         'GET /connector/v1/connections': pageOf('connections', [KNOWN_DESK]),
         'GET /connector/v1/messages': ({ query: { person = '', text } }: Sent) => {
-          if (text === 'PARK')
-            return new Refusal(409, { error: 'search_off', message: 'It needs an index.' });
-          if (text === 'Do')
-            return new Refusal(400, { error: 'invalid_request', message: 'text: is too short.' });
+          if (text === 'PARK') return new Refusal(409, 'search_off', 'It needs an index.');
+          if (text === 'Do') return new Refusal(400, 'invalid_request', 'text: is too short.');
           const found = text === undefined ? 'From one' : 'Found by the index';
           return pageOf(
             'messages',
@@ -169,8 +162,8 @@ describe('a journey', () => {
         },
         'GET /connector/v1/messages/cz0y9wyv': { ...MESSAGE, id: 'cz0y9wyv', text: 'Old' },
       },
-      refreshes: false,
-    });
+      { mode: PRODUCTION, refreshes: false },
+    );
     expect(await rows(2)).toEqual([
       '+447700900201Front desk Hello12:00:00webhook',
       '+447700900201Front desk Where do I park?12:00:00webhook',
@@ -206,10 +199,7 @@ describe('a journey', () => {
       entries: [{ ...DELIVERY, outcome: 'dropped', attempts: [DROPPED, DROPPED, DROPPED] }],
     },
     'GET /sandbox/v1/messages': { entries: [STORED] },
-    'GET /connector/v1/messages/m1/trace': new Refusal(404, {
-      error: 'not_found',
-      message: 'There is none.',
-    }),
+    'GET /connector/v1/messages/m1/trace': new Refusal(404, 'not_found', 'There is none.'),
   };
   const findings = async () =>
     within(await screen.findByRole('region', { name: 'Summary' }))
@@ -218,7 +208,7 @@ describe('a journey', () => {
   const steps = () => within(screen.getByRole('region', { name: 'Steps' })).getAllByRole('listitem');
 
   it('shows that a webhook was dropped, step by step, and leads to what each is about', async () => {
-    const page = await openPage('/journey/m1', { answers: lost });
+    const page = await openPage('/journey/m1', lost);
     expect(await findings()).toEqual([
       'Its webhook was dropped, and the connector does not know it yet. The next poll repairs that.',
     ]);
@@ -236,8 +226,7 @@ describe('a journey', () => {
     ]);
     expect(document.querySelectorAll('.journey-step[data-tone="bad"]')).toHaveLength(1);
     expect(steps()[2]?.textContent).toContain('Attempt 3dropped by the fault lost · 0 ms');
-    await page.user.keyboard('jjj');
-    await hasFocus(/dropped after 3 attempts/);
+    await page.press('jjj', /dropped after 3 attempts/);
     const hrefs = ['Show the phone', 'Show the connection', 'Show the delivery'].map((name) =>
       screen.getByRole('link', { name }).getAttribute('href'),
     );
@@ -245,7 +234,7 @@ describe('a journey', () => {
   });
 
   it('follows the message live: the poll that repaired it', async () => {
-    const page = await openPage('/journey/m1', { answers: lost, refreshes: false });
+    const page = await openPage('/journey/m1', lost, { refreshes: false });
     await findings();
     page.answer({
       'GET /connector/v1/messages/m1/trace': { ...TRACE, entries: [REPAIR] },
@@ -260,13 +249,14 @@ describe('a journey', () => {
   });
 
   it('in production shows only what the connector knows', async () => {
-    await openPage('/journey/m1', {
-      mode: PRODUCTION,
-      answers: {
+    await openPage(
+      '/journey/m1',
+      {
         'GET /connector/v1/messages/m1/trace': TRACE,
         'GET /connector/v1/messages/m1': { ...MESSAGE, firstSeenBy: 'poll' },
       },
-    });
+      { mode: PRODUCTION },
+    );
     expect(await findings()).toEqual(['Polling found it: its webhook was late, lost or never sent.']);
     expect(steps()[0]?.textContent).toContain('The service created it');
     expect(screen.queryByText('At the service')).toBeNull();

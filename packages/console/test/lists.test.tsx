@@ -35,7 +35,7 @@ describe('a list', () => {
   };
 
   it('reads older rows as it is scrolled, to the last one, and draws only those in view', async () => {
-    const page = await openPage('/deliveries', { answers: { [LIST]: paged } });
+    const page = await openPage('/deliveries', { [LIST]: paged });
     await link('Text 250');
     expect(screen.queryByRole('link', { name: /Text 160/ })).toBeNull();
     const cursors = () => listReads(page).flatMap(({ cursor }) => cursor ?? []);
@@ -63,7 +63,7 @@ describe('a list', () => {
 
   it('takes over a row that an event carries, without reading the list again', async () => {
     const answers = { [LIST]: { entries: [row(1)] } };
-    const page = await openPage('/deliveries', { answers, refreshes: false });
+    const page = await openPage('/deliveries', answers, { refreshes: false });
     await link('delivered.*Text 1');
     // When the stream opens, a list that was read before is read again, at most twice.
     await screen.findByText('live');
@@ -83,9 +83,7 @@ describe('a list', () => {
   });
 
   it('asks the server whether a row matches the filter, and again when everything may have changed', async () => {
-    const page = await openPage('/deliveries?q=status:dropped', {
-      answers: { [LIST]: { entries: [row(1)] } },
-    });
+    const page = await openPage('/deliveries?q=status:dropped', { [LIST]: { entries: [row(1)] } });
     await link('Text 1');
     page.hear({ type: 'delivery', entry: row(2) });
     await waitFor(() => expect(listReads(page)).toHaveLength(2));
@@ -99,7 +97,7 @@ describe('a list', () => {
 
   it('is paused by scrolling: new rows wait until they are asked for', async () => {
     let newest = 50;
-    const page = await openPage('/deliveries', { answers: { [LIST]: () => ({ entries: rows(newest, 1) }) } });
+    const page = await openPage('/deliveries', { [LIST]: () => ({ entries: rows(newest, 1) }) });
     const add = (): void => {
       newest += 1;
       page.hear({ type: 'delivery', entry: row(newest) });
@@ -119,7 +117,8 @@ describe('a list', () => {
 
   it('is paused and continued with n, and by an open row', async () => {
     const page = await openPage('/deliveries', {
-      answers: { [LIST]: { entries: [row(1)] }, 'GET /sandbox/v1/deliveries/1': row(1) },
+      [LIST]: { entries: [row(1)] },
+      'GET /sandbox/v1/deliveries/1': row(1),
     });
     await link('Text 1');
     await page.user.keyboard('n');
@@ -133,13 +132,12 @@ describe('a list', () => {
 
   it('is moved through with j and k; Enter opens a row, and Esc returns to it', async () => {
     const page = await openPage('/deliveries', {
-      answers: { [LIST]: { entries: rows(3, 1) }, 'GET /sandbox/v1/deliveries/2': row(2) },
+      [LIST]: { entries: rows(3, 1) },
+      'GET /sandbox/v1/deliveries/2': row(2),
     });
     await link('Text 3');
-    await page.user.keyboard('j');
-    await hasFocus(/Text 3/);
-    await page.user.keyboard('jjj');
-    await hasFocus(/Text 1/);
+    await page.press('j', /Text 3/);
+    await page.press('jjj', /Text 1/);
     await page.user.keyboard('k{Enter}');
     await screen.findByRole('heading', { name: 'message.received' });
     expect(location.pathname).toBe('/deliveries/2');
@@ -151,7 +149,7 @@ describe('a list', () => {
   });
 
   it('says how many rows there are to a screen reader once that is known', async () => {
-    await openPage('/deliveries', { answers: { [LIST]: paged } });
+    await openPage('/deliveries', { [LIST]: paged });
     const [first] = await within(await screen.findByRole('list', { name: 'Deliveries' })).findAllByRole(
       'listitem',
     );
@@ -170,8 +168,7 @@ describe('the filter of a list', () => {
   it('is reached with q, and is applied without the spaces around it', async () => {
     const page = await openPage('/deliveries');
     const input = await filter();
-    await page.user.keyboard('q');
-    await hasFocus('Filter');
+    await page.press('q', 'Filter');
     await page.user.keyboard('  late reply  {Enter}');
     await waitFor(() => expect(location.search).toBe('?q=late+reply'));
     await waitFor(() => expect(listReads(page).at(-1)).toMatchObject({ q: 'late reply' }));
@@ -233,9 +230,7 @@ describe('the filter of a list', () => {
 
   it('shows in its place, once, why the server refuses it', async () => {
     const words = '`colour:red` has an unknown key; the keys are status, type';
-    const page = await openPage('/deliveries?q=colour:red', {
-      answers: { [LIST]: () => invalid('q', words) },
-    });
+    const page = await openPage('/deliveries?q=colour:red', { [LIST]: () => invalid('q', words) });
     const input = await filter();
     expect((await screen.findByRole('alert')).textContent).toBe(words);
     expect(input.getAttribute('aria-invalid')).toBe('true');

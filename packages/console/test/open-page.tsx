@@ -25,13 +25,13 @@ export interface Sent {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** An answer other than a success. */
+/** An answer other than a success, with its error and message or its whole body. */
 export class Refusal {
   readonly status: number;
   readonly body: object;
-  constructor(status: number, body: object) {
+  constructor(status: number, error: string | object, message?: string) {
     this.status = status;
-    this.body = body;
+    this.body = typeof error === 'object' ? error : { error, message };
   }
 }
 export const invalid = (field: string, message: string): Refusal =>
@@ -99,6 +99,8 @@ function checkExchange(sent: Sent, status: number, body: unknown): void {
 /** An open page, without a browser: the whole page in a document of its own, and a server that a test plays. */
 export interface Page {
   readonly user: UserEvent;
+  /** Presses keys, after which what has this name has the focus. */
+  press(keys: string, focus: string | RegExp): Promise<void>;
   /** Changes of anything that the page asked for, in order. */
   readonly writes: readonly Sent[];
   readonly reads: readonly Sent[];
@@ -114,7 +116,6 @@ export interface Page {
 
 interface Options {
   readonly mode?: ConsoleMode;
-  readonly answers?: Answers;
   /** Whether what is on display is also read again by itself. Without it, only an event shows what has changed. */
   readonly refreshes?: boolean;
 }
@@ -122,7 +123,8 @@ interface Options {
 /** Loads the page afresh and opens a screen of it. */
 export async function openPage(
   path: string,
-  { mode = SANDBOX, answers = {}, refreshes = true }: Options = {},
+  answers: Answers = {},
+  { mode = SANDBOX, refreshes = true }: Options = {},
 ): Promise<Page> {
   const given: Record<string, Answers[string]> = { ...EMPTY, 'GET /console.json': mode, ...answers };
   const [reads, writes]: [Sent[], Sent[]] = [[], []];
@@ -199,8 +201,13 @@ export async function openPage(
   // Nothing is heard before, and then the page reads again. A page that does not know its server has no stream.
   const knowsServer = given['GET /console.json'] === mode;
   if (knowsServer) await vi.waitUntil(() => controller !== undefined, { timeout: 10_000 });
+  const user = userEvent.setup({ delay: null });
   return {
-    user: userEvent.setup({ delay: null }),
+    user,
+    async press(keys, focus) {
+      await user.keyboard(keys);
+      await hasFocus(focus);
+    },
     writes,
     reads,
     hear: (event) => say(`data: ${JSON.stringify(event)}`),
@@ -209,6 +216,9 @@ export async function openPage(
     text: () => document.querySelector('main')?.textContent ?? '',
   };
 }
+
+export const button = (name: string | RegExp) => screen.findByRole('button', { name });
+export const region = async (name: string) => within(await screen.findByRole('region', { name }));
 
 /** Waits until what has the focus has this name. */
 export const hasFocus = (name: string | RegExp): Promise<void> =>

@@ -1,9 +1,8 @@
 // @vitest-environment happy-dom
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ACCOUNT_SYNC, at, DELIVERY, DESK, EMPTY, POINT } from './answers.tsx';
-import { openPage, PRODUCTION, Refusal, type Sent, screen, waitFor, within } from './open-page.tsx';
+import { openPage, PRODUCTION, Refusal, region, type Sent, screen, waitFor } from './open-page.tsx';
 
-const region = async (name: string) => within(await screen.findByRole('region', { name }));
 const WEBHOOK = {
   subscription: { kind: 'workspace', id: 'w1' },
   url: 'https://crm.example.com/hook',
@@ -18,9 +17,7 @@ afterEach(() => void vi.useRealTimers());
 
 describe('the overview', () => {
   it('is where the console begins, and says if nothing needs attention, with the age of that', async () => {
-    await openPage('/', {
-      answers: { 'GET /sandbox/v1/webhooks': { entries: [{ ...WEBHOOK, lastDeliveries: [] }] } },
-    });
+    await openPage('/', { 'GET /sandbox/v1/webhooks': { entries: [{ ...WEBHOOK, lastDeliveries: [] }] } });
     const attention = await region('Needs attention');
     const polite = (await attention.findByText(/^Nothing\. Every number works/)).closest(
       '[aria-live="polite"]',
@@ -34,15 +31,13 @@ describe('the overview', () => {
   it('ticks first steps off, leads to what they made, and hides them for good', async () => {
     let made: readonly string[] = [];
     const page = await openPage('/overview', {
-      answers: {
-        'GET /sandbox/v1/connections': ({ query }: Sent) => ({
-          entries: query['q']?.startsWith('provider:qr') ? [DESK] : [],
-        }),
-        'GET /sandbox/v1/deliveries': ({ query }: Sent) => ({
-          entries: made.some((event) => query['q'] === `type:${event} !workspace:wcheck`) ? [DELIVERY] : [],
-        }),
-        'POST /sandbox/v1/contacts/447700900201/messages': { messageId: 'm1' },
-      },
+      'GET /sandbox/v1/connections': ({ query }: Sent) => ({
+        entries: query['q']?.startsWith('provider:qr') ? [DESK] : [],
+      }),
+      'GET /sandbox/v1/deliveries': ({ query }: Sent) => ({
+        entries: made.some((event) => query['q'] === `type:${event} !workspace:wcheck`) ? [DELIVERY] : [],
+      }),
+      'POST /sandbox/v1/contacts/447700900201/messages': { messageId: 'm1' },
     });
     const steps = await region('First steps');
     steps.getByText('0 of 6 done');
@@ -76,17 +71,15 @@ describe('the overview', () => {
 
   it('shows how webhooks fare without the self-check, and leads to each part', async () => {
     await openPage('/overview', {
-      answers: {
-        'GET /sandbox/v1/deliveries/counts': ({ query }: Sent) =>
-          query['q'] === '!workspace:wcheck'
-            ? { pending: 1, held: 1, delivered: 1_200, dropped: 2 }
-            : { pending: 9, held: 9, delivered: 9, dropped: 9 },
-        'GET /sandbox/v1/webhooks': {
-          entries: [
-            WEBHOOK,
-            { ...WEBHOOK, subscription: { kind: 'workspace', id: 'wcheck' }, url: 'https://self.example' },
-          ],
-        },
+      'GET /sandbox/v1/deliveries/counts': ({ query }: Sent) =>
+        query['q'] === '!workspace:wcheck'
+          ? { pending: 1, held: 1, delivered: 1_200, dropped: 2 }
+          : { pending: 9, held: 9, delivered: 9, dropped: 9 },
+      'GET /sandbox/v1/webhooks': {
+        entries: [
+          WEBHOOK,
+          { ...WEBHOOK, subscription: { kind: 'workspace', id: 'wcheck' }, url: 'https://self.example' },
+        ],
       },
     });
     const lane = await region('Webhooks');
@@ -107,24 +100,22 @@ describe('the overview', () => {
   it('draws the flow with what the connector counted, and leads from each station to its screen', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(at(90)) });
     const page = await openPage('/overview', {
-      answers: {
-        'GET /sandbox/v1/deliveries/counts': { pending: 0, held: 0, delivered: 999, dropped: 1 },
-        'GET /sandbox/v1/connections': {
-          entries: [
-            DESK,
-            { ...DESK, id: 'c2', status: 'disconnected', needsReconnect: true },
-            { ...DESK, id: 'c3', workspaceId: 'wcheck' },
-          ],
-        },
-        'GET /connector/v1/statistics': ({ query }: Sent) =>
-          query['range'] === 'day'
-            ? { at: at(), stepSeconds: 900, from: at(-95 * 900), points: [POINT, { ...POINT, at: at(-900) }] }
-            : { at: at(), stepSeconds: 60, from: at(-59 * 60), points: [POINT] },
-        'GET /connector/v1/sync': {
-          accounts: [ACCOUNT_SYNC],
-          sends: { waiting: 0, oldestAt: null },
-          dispatch: { waiting: 3, oldestAt: at(), deadLetters: 2 },
-        },
+      'GET /sandbox/v1/deliveries/counts': { pending: 0, held: 0, delivered: 999, dropped: 1 },
+      'GET /sandbox/v1/connections': {
+        entries: [
+          DESK,
+          { ...DESK, id: 'c2', status: 'disconnected', needsReconnect: true },
+          { ...DESK, id: 'c3', workspaceId: 'wcheck' },
+        ],
+      },
+      'GET /connector/v1/statistics': ({ query }: Sent) =>
+        query['range'] === 'day'
+          ? { at: at(), stepSeconds: 900, from: at(-95 * 900), points: [POINT, { ...POINT, at: at(-900) }] }
+          : { at: at(), stepSeconds: 60, from: at(-59 * 60), points: [POINT] },
+      'GET /connector/v1/sync': {
+        accounts: [ACCOUNT_SYNC],
+        sends: { waiting: 0, oldestAt: null },
+        dispatch: { waiting: 3, oldestAt: at(), deadLetters: 2 },
       },
     });
     const flow = await region('Flow');
@@ -165,15 +156,16 @@ describe('the overview', () => {
     [2, 'CRM 250 ms 2 dead letters'],
   ])('shows what consumers other than a handler do, with %i dead letters', async (deadLetters, shown) => {
     const consumers = { ...POINT.consumers, deadLetters };
-    await openPage('/overview', {
-      mode: PRODUCTION,
-      answers: {
+    await openPage(
+      '/overview',
+      {
         'GET /connector/v1/statistics': {
           ...{ at: at(), stepSeconds: 60, from: at(-59 * 60) },
           points: [{ ...POINT, consumers }],
         },
       },
-    });
+      { mode: PRODUCTION },
+    );
     const flow = await region('Flow');
     await waitFor(() =>
       expect(flow.getAllByRole('listitem').map(({ textContent }) => textContent)).toContain(shown),
@@ -183,30 +175,32 @@ describe('the overview', () => {
   it('has room for large numbers between stations', async () => {
     const webhooks = { ...POINT.webhooks, received: 158_651, unchanged: 0, refused: {} };
     const consumers = { ...POINT.consumers, failed: 0 };
-    await openPage('/overview', {
-      mode: PRODUCTION,
-      answers: {
+    await openPage(
+      '/overview',
+      {
         'GET /connector/v1/statistics': {
           ...{ at: at(), stepSeconds: 60, from: at(-59 * 60) },
           points: [{ ...POINT, webhooks, consumers, changes: 99_999 }],
         },
       },
-    });
+      { mode: PRODUCTION },
+    );
     const flow = await region('Flow');
     for (const words of ['159K received', '159K new', '99,999 changes']) await flow.findByText(words);
   });
 
   it('shows the figures of a connector in production, and says if they are not current', async () => {
     let isAway = false;
-    await openPage('/overview', {
-      mode: PRODUCTION,
-      answers: {
+    await openPage(
+      '/overview',
+      {
         'GET /connector/v1/statistics': () =>
           isAway
-            ? new Refusal(503, { error: 'unavailable', message: 'The database does not respond.' })
+            ? new Refusal(503, 'unavailable', 'The database does not respond.')
             : { at: at(), stepSeconds: 60, from: at(-59 * 60), points: [POINT] },
       },
-    });
+      { mode: PRODUCTION },
+    );
     const figures = await region('Figures');
     await figures.findByText('received, 3 refused: 2 wrong signature, 1 stale timestamp');
     expect(figures.getAllByRole('link').map(({ textContent }) => textContent)).toEqual([
@@ -228,10 +222,11 @@ describe('the overview', () => {
 
   it('does not show a level that nobody has read for half an hour', async () => {
     const points = [{ ...POINT, at: at(-30 * 60) }];
-    await openPage('/overview', {
-      mode: PRODUCTION,
-      answers: { 'GET /connector/v1/statistics': { at: at(), stepSeconds: 60, from: at(-59 * 60), points } },
-    });
+    await openPage(
+      '/overview',
+      { 'GET /connector/v1/statistics': { at: at(), stepSeconds: 60, from: at(-59 * 60), points } },
+      { mode: PRODUCTION },
+    );
     const figures = await region('Figures');
     await figures.findByText('the longest wait of a change, unknown parked');
     figures.getByRole('link', { name: /^Lag unknown/ });
@@ -245,10 +240,7 @@ describe('the overview', () => {
     const points = [{ ...POINT, consumers: none }];
     // The present slot of a day began 14 minutes ago.
     const day = { at: at(14 * 60), stepSeconds: 900, from: at(-95 * 900), points };
-    await openPage('/overview?range=day', {
-      mode: PRODUCTION,
-      answers: { 'GET /connector/v1/statistics': day },
-    });
+    await openPage('/overview?range=day', { 'GET /connector/v1/statistics': day }, { mode: PRODUCTION });
     const figures = await region('Figures');
     await figures.findByText('the longest wait of a change, none parked');
     figures.getByRole('link', { name: /^Lag none/ });
@@ -260,14 +252,12 @@ describe('the overview', () => {
       end = resolve;
     });
     const page = await openPage('/overview', {
-      answers: {
-        'GET /sandbox/v1/connections': { entries: [DESK] },
-        'POST /sandbox/v1/faults': { seed: 1, rules: [] },
-        'POST /sandbox/v1/contacts/447700900201/messages': { messageId: 'm7' },
-        'POST /sandbox/v1/wait': () => over,
-        'DELETE /sandbox/v1/faults/lose-one': { seed: 1, rules: [] },
-        'GET /connector/v1/messages/m7/trace': new Refusal(404, { error: 'not_found', message: 'None.' }),
-      },
+      'GET /sandbox/v1/connections': { entries: [DESK] },
+      'POST /sandbox/v1/faults': { seed: 1, rules: [] },
+      'POST /sandbox/v1/contacts/447700900201/messages': { messageId: 'm7' },
+      'POST /sandbox/v1/wait': () => over,
+      'DELETE /sandbox/v1/faults/lose-one': { seed: 1, rules: [] },
+      'GET /connector/v1/messages/m7/trace': new Refusal(404, 'not_found', 'None.'),
     });
     await page.user.click((await region('First steps')).getByRole('button', { name: 'Lose one' }));
     await waitFor(() => expect(location.pathname).toBe('/journey/m7'));
@@ -285,18 +275,16 @@ describe('the overview', () => {
   it('shows live what needs attention, the gravest first, and removes all faults', async () => {
     let rules: object[] = [{ id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, hits: 0 }];
     const page = await openPage('/overview', {
-      answers: {
-        'GET /sandbox/v1/faults': () => ({ seed: 1, rules }),
-        'DELETE /sandbox/v1/faults': () => {
-          rules = [];
-          return { seed: 1, rules };
-        },
-        'GET /sandbox/v1/webhooks': { entries: [{ ...WEBHOOK, lastDeliveries: [] }] },
-        'GET /sandbox/v1/connections': ({ query }: Sent) => ({
-          entries:
-            query['q'] === 'reconnect:yes' ? [{ ...DESK, status: 'disconnected', needsReconnect: true }] : [],
-        }),
+      'GET /sandbox/v1/faults': () => ({ seed: 1, rules }),
+      'DELETE /sandbox/v1/faults': () => {
+        rules = [];
+        return { seed: 1, rules };
       },
+      'GET /sandbox/v1/webhooks': { entries: [{ ...WEBHOOK, lastDeliveries: [] }] },
+      'GET /sandbox/v1/connections': ({ query }: Sent) => ({
+        entries:
+          query['q'] === 'reconnect:yes' ? [{ ...DESK, status: 'disconnected', needsReconnect: true }] : [],
+      }),
     });
     const attention = await region('Needs attention');
     await attention.findByText('lost (0 hits)');

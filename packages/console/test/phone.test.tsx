@@ -4,7 +4,7 @@ import type { StoredMessage } from '../../../src/contract/sandbox/messages.ts';
 import { at, DESK, SHOWN_DESK, STORED, unpaired } from './answers.tsx';
 import {
   type Answers,
-  hasFocus,
+  button,
   invalid,
   openPage,
   type Page,
@@ -45,7 +45,6 @@ const BEHAVIOR = {
   autoReply: null,
 };
 const SILENT = { phone: CONTACT, ...BEHAVIOR, readAfterMs: null };
-const button = (name: string | RegExp) => screen.findByRole('button', { name });
 const chat = () => screen.findByRole('log');
 const texts = async () =>
   within(await chat())
@@ -54,13 +53,14 @@ const texts = async () =>
 
 describe('the phones', () => {
   it('are those of connections or of contacts, and of any number', async () => {
-    const page = await openPage('/phone', {
-      answers: world([], {
+    const page = await openPage(
+      '/phone',
+      world([], {
         'GET /sandbox/v1/contacts': ({ query }: Sent) => ({
           entries: query['q'] === undefined ? [SILENT] : [],
         }),
       }),
-    });
+    );
     await screen.findByRole('link', { name: /^\+447700900101 ?Front desk ?connected$/ });
     await page.user.click(await button('Contacts'));
     await screen.findByRole('link', { name: /never reads/ });
@@ -70,9 +70,10 @@ describe('the phones', () => {
   });
 
   it('of contacts are filtered among contacts', async () => {
-    const page = await openPage('/phone?list=contacts', {
-      answers: world([], { 'GET /sandbox/v1/contacts': { entries: [SILENT] } }),
-    });
+    const page = await openPage(
+      '/phone?list=contacts',
+      world([], { 'GET /sandbox/v1/contacts': { entries: [SILENT] } }),
+    );
     await page.user.type(await screen.findByRole('combobox', { name: 'Filter' }), 'network:no{Enter}');
     await waitFor(() => expect(location.search).toBe('?list=contacts&q=network%3Ano'));
     await page.user.click(await button('Clear the filter'));
@@ -82,9 +83,10 @@ describe('the phones', () => {
 
 describe('the phone of a contact', () => {
   it('lists its chats, the newest first, and then whom it has not written to, which opens a chat', async () => {
-    const page = await openPage(`/phone/${CONTACT}?list=contacts`, {
-      answers: world([stored('b', 20, { direction: 'outgoing' }), stored('a', 10)]),
-    });
+    const page = await openPage(
+      `/phone/${CONTACT}?list=contacts`,
+      world([stored('b', 20, { direction: 'outgoing' }), stored('a', 10)]),
+    );
     const first = await screen.findByRole('link', { name: /Front desk \+447700900101.*Text b/ });
     expect(first.getAttribute('href')).toBe(`/phone/${CONTACT}?list=contacts&with=c1`);
     // Only what it has written itself has ticks.
@@ -99,18 +101,14 @@ describe('the phone of a contact', () => {
   });
 
   it('shows a chat in the order of time, and what the service has not recorded', async () => {
-    await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
-      answers: world(
-        [stored('c', 30, { direction: 'outgoing', errorMessage: 'No account.' }), stored('a', 10)],
-        {
-          [`GET /sandbox/v1/contacts/${CONTACT}/messages`]: {
-            entries: [
-              { messageId: 'b', connectionId: 'c1', from: '447700900101', text: 'Text b', at: at(20) },
-            ],
-          },
+    await openPage(
+      `/phone/${CONTACT}?list=contacts&with=c1`,
+      world([stored('c', 30, { direction: 'outgoing', errorMessage: 'No account.' }), stored('a', 10)], {
+        [`GET /sandbox/v1/contacts/${CONTACT}/messages`]: {
+          entries: [{ messageId: 'b', connectionId: 'c1', from: '447700900101', text: 'Text b', at: at(20) }],
         },
-      ),
-    });
+      }),
+    );
     await within(await chat()).findByText('Text b');
     expect(await texts()).toEqual(['Text a', 'Text b', 'Text c']);
     await screen.findByText('Received, but the service has no record of it.');
@@ -120,11 +118,12 @@ describe('the phone of a contact', () => {
   });
 
   it('writes a message, which is shown until the service has it, and says why it may be missing', async () => {
-    const page = await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
-      answers: world([], {
+    const page = await openPage(
+      `/phone/${CONTACT}?list=contacts&with=c1`,
+      world([], {
         [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: () => ({ messageId: `m${page.writes.length}` }),
       }),
-    });
+    );
     await screen.findByText('Nothing was written yet');
     await page.user.type(
       await screen.findByRole('textbox', { name: /^Message to Front desk/ }),
@@ -142,11 +141,12 @@ describe('the phone of a contact', () => {
   });
 
   it('does not show what it wrote before the sandbox was reset', async () => {
-    const page = await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
-      answers: world([], {
+    const page = await openPage(
+      `/phone/${CONTACT}?list=contacts&with=c1`,
+      world([], {
         [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: { messageId: 'm1' },
       }),
-    });
+    );
     await page.user.type(
       await screen.findByRole('textbox', { name: /^Message to Front desk/ }),
       'Text new{Enter}',
@@ -157,14 +157,15 @@ describe('the phone of a contact', () => {
   });
 
   it('is not written again because the clock could not be read', async () => {
-    const page = await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
-      answers: world([], {
+    const page = await openPage(
+      `/phone/${CONTACT}?list=contacts&with=c1`,
+      world([], {
         [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: { messageId: 'm1' },
       }),
-    });
+    );
     const field = await screen.findByRole<HTMLTextAreaElement>('textbox', { name: /^Message to Front desk/ });
     page.answer({
-      'GET /sandbox/v1/clock': new Refusal(500, { error: 'internal_error', message: 'The server failed.' }),
+      'GET /sandbox/v1/clock': new Refusal(500, 'internal_error', 'The server failed.'),
     });
     await page.user.type(field, 'Text new{Enter}');
     await screen.findByText(/The server failed/);
@@ -172,8 +173,9 @@ describe('the phone of a contact', () => {
   });
 
   it('reads what it has not read', async () => {
-    const page = await openPage(`/phone/${CONTACT}?list=contacts&with=c1`, {
-      answers: world(
+    const page = await openPage(
+      `/phone/${CONTACT}?list=contacts&with=c1`,
+      world(
         [
           stored('c', 30, { direction: 'outgoing', status: 'sent' }),
           stored('b', 20, { direction: 'outgoing', status: 'read' }),
@@ -181,7 +183,7 @@ describe('the phone of a contact', () => {
         ],
         { 'POST /sandbox/v1/messages/c/status': { changed: true, status: 'read' } },
       ),
-    });
+    );
     await page.user.click(await button('Read 1'));
     await waitFor(() =>
       expect(page.writes).toMatchObject([
@@ -194,10 +196,9 @@ describe('the phone of a contact', () => {
 describe('the behavior of a contact', () => {
   const PUT = `PUT /sandbox/v1/contacts/${CONTACT}`;
   const open = async (more: Answers) => {
-    const page = await openPage(`/phone/${CONTACT}?list=contacts`, { answers: world([], more) });
+    const page = await openPage(`/phone/${CONTACT}?list=contacts`, world([], more));
     (await button('Change the behavior')).focus();
-    await page.user.keyboard('{Enter}');
-    await hasFocus('Has an account on the network');
+    await page.press('{Enter}', 'Has an account on the network');
     return page;
   };
   const fill = async (page: Page, label: string, text: string) => {
@@ -234,14 +235,15 @@ describe('the phone of a connection', () => {
   const PHONE = 'POST /sandbox/v1/connections/c1/phone';
 
   it('lists chats by contact, and reads older ones', async () => {
-    const page = await openPage('/phone/c1', {
-      answers: world([], {
+    const page = await openPage(
+      '/phone/c1',
+      world([], {
         'GET /sandbox/v1/messages': ({ query }: Sent) =>
           query['cursor'] === undefined
             ? { entries: [stored('b', 20)], nextCursor: 'p2' }
             : { entries: [stored('a', 10, { peer: '447700900202' })] },
       }),
-    });
+    );
     await screen.findByRole('link', { name: /\+447700900201.*Text b/ });
     await page.user.click(await button('Show older chats'));
     await screen.findByRole('link', { name: /\+447700900202.*Text a/ });
@@ -250,12 +252,13 @@ describe('the phone of a connection', () => {
 
   it('is switched off and on', async () => {
     let phone = { on: true, blocked: [] as string[] };
-    const page = await openPage('/phone/c1', {
-      answers: world([], {
+    const page = await openPage(
+      '/phone/c1',
+      world([], {
         'GET /sandbox/v1/connections/c1': () => ({ ...SHOWN_DESK, phone }),
         [PHONE]: ({ body }: Sent) => (phone = { ...phone, ...(body as object) }),
       }),
-    });
+    );
     await page.user.click(await button('Switch off'));
     await screen.findByText('This phone is off');
     await page.user.click(await button('Switch on'));
@@ -265,12 +268,13 @@ describe('the phone of a connection', () => {
 
   it('blocks a contact beside those that are blocked, and unblocks it', async () => {
     let phone = { on: true, blocked: ['447700900299'] };
-    const page = await openPage(`/phone/c1?with=${CONTACT}`, {
-      answers: world([stored('a', 10)], {
+    const page = await openPage(
+      `/phone/c1?with=${CONTACT}`,
+      world([stored('a', 10)], {
         'GET /sandbox/v1/connections/c1': () => ({ ...SHOWN_DESK, phone }),
         [PHONE]: ({ body }: Sent) => (phone = { ...phone, ...(body as object) }),
       }),
-    });
+    );
     await page.user.click(await button('Block'));
     await screen.findByText(/This contact is blocked/);
     await page.user.click(await button('Unblock'));
@@ -298,14 +302,16 @@ describe('a phone that is not linked', () => {
     });
 
   it('scans the code with a number of its own, and shows why an old code is refused', async () => {
-    const page = await openPage('/phone/c1', {
-      answers: link({
-        'POST /sandbox/v1/connections/c1/scan': new Refusal(409, {
-          error: 'qr_expired',
-          message: 'The QR code has expired; scan the newest one.',
-        }),
+    const page = await openPage(
+      '/phone/c1',
+      link({
+        'POST /sandbox/v1/connections/c1/scan': new Refusal(
+          409,
+          'qr_expired',
+          'The QR code has expired; scan the newest one.',
+        ),
       }),
-    });
+    );
     await screen.findByText('valid for 20 s');
     await page.user.type(screen.getByLabelText('Number of this phone'), '+44 7700-900161');
     page.answer({ 'GET /sandbox/v1/clock': { now: at(25), frozen: true } });
@@ -321,7 +327,7 @@ describe('a phone that is not linked', () => {
   });
 
   it('says what is wrong with a picture of a code, each time it is chosen', async () => {
-    const page = await openPage('/phone/c1', { answers: link({}) });
+    const page = await openPage('/phone/c1', link({}));
     const read = vi.fn(() => Promise.reject(new Error('no picture')));
     vi.stubGlobal('createImageBitmap', read);
     onTestFinished(() => void vi.unstubAllGlobals());
@@ -334,14 +340,16 @@ describe('a phone that is not linked', () => {
   });
 
   it('types a pairing code', async () => {
-    const page = await openPage('/phone/c1', {
-      answers: link({
-        'POST /sandbox/v1/connections/c1/enter-code': new Refusal(409, {
-          error: 'code_expired',
-          message: 'No connection has this pairing code.',
-        }),
+    const page = await openPage(
+      '/phone/c1',
+      link({
+        'POST /sandbox/v1/connections/c1/enter-code': new Refusal(
+          409,
+          'code_expired',
+          'No connection has this pairing code.',
+        ),
       }),
-    });
+    );
     await page.user.type(await screen.findByRole('textbox', { name: 'Pairing code' }), 'AAAA-AAAA');
     await page.user.click(await button('Link with code'));
     await screen.findByText('No connection has this pairing code.');
@@ -349,12 +357,13 @@ describe('a phone that is not linked', () => {
   });
 
   it('asks for a restart if its session has ended', async () => {
-    const page = await openPage('/phone/c1', {
-      answers: link({
+    const page = await openPage(
+      '/phone/c1',
+      link({
         'GET /sandbox/v1/connections/c1': { ...unlinked, status: 'disconnected' },
         'POST /service/connections/c1/restart': { ok: true, recreated: true },
       }),
-    });
+    );
     await page.user.click(await button('Restart connection'));
     await waitFor(() => expect(page.writes).toMatchObject([{ headers: { 'x-workspace-id': 'w1' } }]));
   });

@@ -7,6 +7,7 @@ import {
   openPage,
   PRODUCTION,
   Refusal,
+  SANDBOX,
   type Sent,
   screen,
   waitFor,
@@ -34,11 +35,10 @@ async function found(): Promise<Readonly<Record<string, readonly (string | null)
   );
 }
 
-async function search(path: string, text: string, options: Parameters<typeof openPage>[1] = {}) {
-  const page = await openPage(path, { refreshes: false, ...options });
+async function search(path: string, text: string, given: Answers, mode = SANDBOX) {
+  const page = await openPage(path, given, { mode, refreshes: false });
   await screen.findByText('live');
-  await page.user.keyboard('/');
-  await hasFocus(FIELD);
+  await page.press('/', FIELD);
   await page.user.keyboard(text);
   return page;
 }
@@ -50,12 +50,12 @@ describe('the search', () => {
     'GET /sandbox/v1/deliveries': only(NUMBER, DELIVERY),
     'GET /connector/v1/dead-letters': pageOf('deadLetters', [letter('a', 7)]),
     // For the screens that a hit opens.
-    'GET /connector/v1/messages/m1/trace': new Refusal(404, { error: 'not_found', message: 'None.' }),
-    'GET /sandbox/v1/connections/cz0y9wyvq9': new Refusal(404, { error: 'not_found', message: 'None.' }),
+    'GET /connector/v1/messages/m1/trace': new Refusal(404, 'not_found', 'None.'),
+    'GET /sandbox/v1/connections/cz0y9wyvq9': new Refusal(404, 'not_found', 'None.'),
   };
 
   it('is opened with / on any screen, finds by a number, and Enter opens the first hit', async () => {
-    const page = await search('/calls', '+44 7700 900201', { answers });
+    const page = await search('/calls', '+44 7700 900201', answers);
     expect(await found()).toEqual({
       Messages: ['Hello'],
       Deliveries: ['message.received delivered'],
@@ -70,7 +70,7 @@ describe('the search', () => {
   });
 
   it('opens nothing with the Enter that ends the input of composed characters', async () => {
-    await search('/calls', '+44 7700 900201', { answers });
+    await search('/calls', '+44 7700 900201', answers);
     await found();
     const enter = new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true });
     document.activeElement?.dispatchEvent(enter);
@@ -79,12 +79,12 @@ describe('the search', () => {
 
   it('shows at most five hits of a kind', async () => {
     const entries = ['1', '2', '3', '4', '5', '6'].map((id) => ({ ...DESK, id, label: `Desk ${id}` }));
-    await search('/calls', 'desk', { answers: { ...answers, 'GET /sandbox/v1/connections': { entries } } });
+    await search('/calls', 'desk', { ...answers, 'GET /sandbox/v1/connections': { entries } });
     expect((await found())['Connections']).toEqual(['Desk 1', 'Desk 2', 'Desk 3', 'Desk 4', 'Desk 5']);
   });
 
   it('opens the hit that the arrow keys choose, and a dead letter at its row', async () => {
-    const page = await search('/calls', NUMBER, { answers });
+    const page = await search('/calls', NUMBER, answers);
     await found();
     await page.user.keyboard('{ArrowUp}');
     const input = screen.getByRole('combobox', { name: FIELD });
@@ -99,26 +99,22 @@ describe('the search', () => {
   });
 
   it('finds by id what no page of the newest rows has, also when Enter comes before the answer', async () => {
-    await search('/overview', 'cz0y9wyv{Enter}', { answers });
+    await search('/overview', 'cz0y9wyv{Enter}', answers);
     await waitFor(() => expect(location.pathname).toBe('/connections/cz0y9wyvq9'));
   });
 
   it('reads a delivery by its number', async () => {
     await search('/overview', '17', {
-      answers: {
-        'GET /sandbox/v1/deliveries/17': { ...DELIVERY, id: '17' },
-        'GET /sandbox/v1/deliveries': only('17', { ...DELIVERY, id: '17' }),
-      },
+      'GET /sandbox/v1/deliveries/17': { ...DELIVERY, id: '17' },
+      'GET /sandbox/v1/deliveries': only('17', { ...DELIVERY, id: '17' }),
     });
     expect(await found()).toEqual({ Deliveries: ['message.received delivered'] });
   });
 
   it('asks for a text as a whole, and says that nothing has it, and what could not be searched', async () => {
     const page = await search('/overview', 'Is it "late"?', {
-      answers: {
-        ...answers,
-        'GET /sandbox/v1/deliveries': new Refusal(500, { error: 'internal_error', message: 'It failed.' }),
-      },
+      ...answers,
+      'GET /sandbox/v1/deliveries': new Refusal(500, 'internal_error', 'It failed.'),
     });
     const status = within(screen.getByRole('dialog')).getByRole('status');
     await waitFor(() =>
@@ -149,7 +145,7 @@ describe('the search', () => {
         ],
       },
     };
-    const page = await search('/overview', 'cz0y9wyv', { mode: PRODUCTION, answers: inProduction });
+    const page = await search('/overview', 'cz0y9wyv', inProduction, PRODUCTION);
     expect(await found()).toEqual({ Messages: ['Hello'], 'Received webhooks': ['message.received'] });
     const field = screen.getByRole('combobox', { name: FIELD });
     await page.user.clear(field);

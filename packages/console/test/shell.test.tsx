@@ -71,16 +71,17 @@ describe('the shell', () => {
   });
 
   it('shows the virtual time, whether it stands, and how many faults are armed', async () => {
-    const page = await openPage('/calls', {
-      refreshes: false,
-      answers: {
+    const page = await openPage(
+      '/calls',
+      {
         'GET /sandbox/v1/clock': { now: at(7), frozen: true },
         'GET /sandbox/v1/faults': {
           seed: 42,
           rules: [{ id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, hits: 0 }],
         },
       },
-    });
+      { refreshes: false },
+    );
     await screen.findByText('1 armed');
     for (const words of ['Local sandbox', '2026-01-15 12:00:07frozen', 'Seed42']) {
       expect(screen.getByRole('banner').textContent).toContain(words);
@@ -95,7 +96,7 @@ describe('the shell', () => {
 
   it('in production has its own screens, and names the connector on each and in the title', async () => {
     const name = 'connector.example.com · production · read-only';
-    const page = await openPage('/', { mode: PRODUCTION });
+    const page = await openPage('/', {}, { mode: PRODUCTION });
     await waitFor(() => expect(document.title).toBe(`Overview · ${name}`));
     await screen.findByText('Everything between the phone of a contact and your CRM.');
     const links = within(screen.getByRole('navigation', { name: 'Screens' })).getAllByRole('link');
@@ -117,12 +118,12 @@ describe('the shell', () => {
     const answers: (() => unknown)[] = [
       () => Promise.reject(new Error('refused')),
       () => undefined,
-      () => new Refusal(401, { error: 'session_required', message: 'Open the last URL.' }),
+      () => new Refusal(401, 'session_required', 'Open the last URL.'),
       () => PRODUCTION,
     ];
     const reload = vi.spyOn(location, 'reload').mockReturnValue();
     const page = await openPage('/sync', {
-      answers: { 'GET /console.json': () => (answers.shift()?.() ?? undefined) as object },
+      'GET /console.json': () => (answers.shift()?.() ?? undefined) as object,
     });
     const alert = within(await screen.findByRole('alert'));
     alert.getByRole('heading', { name: 'The console could not start' });
@@ -147,11 +148,8 @@ describe('the shell', () => {
   ])(
     'advises what to try on %s while the server fails, and tries again what failed',
     async (screenPath, path) => {
-      const failing = new Refusal(500, {
-        error: 'internal_error',
-        message: 'The server failed. Its log says why.',
-      });
-      const page = await openPage(screenPath, { answers: { [`GET ${path}`]: failing } });
+      const failing = new Refusal(500, 'internal_error', 'The server failed. Its log says why.');
+      const page = await openPage(screenPath, { [`GET ${path}`]: failing });
       await screen.findAllByText('The server failed. Its log says why.');
       await screen.findAllByText(`GET ${path} · 500 internal_error`);
       page.answer({ [`GET ${path}`]: EMPTY[`GET ${path}` as keyof typeof EMPTY] });
@@ -162,12 +160,7 @@ describe('the shell', () => {
 
   it('says of what does not exist that it does not, without a button', async () => {
     await openPage('/calls/999', {
-      answers: {
-        'GET /sandbox/v1/calls/999': new Refusal(404, {
-          error: 'not_found',
-          message: 'No call has this id.',
-        }),
-      },
+      'GET /sandbox/v1/calls/999': new Refusal(404, 'not_found', 'No call has this id.'),
     });
     await screen.findByRole('heading', { name: 'No call has this id.' });
     expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull();
@@ -183,7 +176,7 @@ describe('what the page says of its age', () => {
     (name) => `GET /connector/v1/${name}`,
   );
   const all = (answer: Answers[string]): Answers => Object.fromEntries(READS.map((read) => [read, answer]));
-  const refused = new Refusal(502, { error: 'connector_unreachable', message: 'It does not respond.' });
+  const refused = new Refusal(502, 'connector_unreachable', 'It does not respond.');
   const CLEAR = /^Nothing\. Polls succeed/;
 
   /** Opens the console, of a connector unless stated otherwise, in a time that the test moves. */
@@ -195,10 +188,7 @@ describe('what the page says of its age', () => {
       return limit.signal;
     });
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
-    const page = await openPage(path, {
-      mode,
-      answers: { 'GET /connector/v1/sync': SYNC, ...answers },
-    });
+    const page = await openPage(path, { 'GET /connector/v1/sync': SYNC, ...answers }, { mode });
     // Its parts are loaded in real time.
     await vi.waitFor(() => screen.getAllByText(shown), { timeout: 20_000 });
     return page;
@@ -265,7 +255,7 @@ describe('what the page says of its age', () => {
   );
 
   it('is not that something cannot be read which does not exist', async () => {
-    const gone = new Refusal(404, { error: 'not_found', message: 'No call has this id.' });
+    const gone = new Refusal(404, 'not_found', 'No call has this id.');
     await open('/calls/999', 'No call has this id.', { 'GET /sandbox/v1/calls/999': gone }, SANDBOX);
     await pass(5_000);
     screen.getByText('live');

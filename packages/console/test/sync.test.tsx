@@ -18,6 +18,7 @@ import {
 } from './answers.tsx';
 import {
   type Answers,
+  button,
   openPage,
   PRODUCTION,
   Refusal,
@@ -36,7 +37,6 @@ const OF_DESK = {
   webhookHealth: 'lossy' as const,
   lastWebhookAt: null,
 };
-const button = (name: string | RegExp) => screen.findByRole('button', { name });
 const rows = (name: string) => within(screen.getByRole('list', { name })).getAllByRole('listitem');
 const consumers = (changed: object = {}) => pageOf('consumers', [{ ...CONSUMER, ...changed }]);
 
@@ -55,9 +55,7 @@ describe('dead letters', () => {
   const replayed = (writes: readonly Sent[]) => writes.map(({ path }) => path.split('/').at(-2));
 
   it('are replayed one by one, and all of them, oldest first, after one confirmation', async () => {
-    const page = await openPage('/sync', {
-      answers: letters(letter('c', 3), letter('b', 2), letter('a', 1)),
-    });
+    const page = await openPage('/sync', letters(letter('c', 3), letter('b', 2), letter('a', 1)));
     await screen.findByText('RangeError: no room for c', { selector: 'bdi' });
     expect(rows('Dead letters').map(({ textContent }) => textContent)).toEqual([
       expect.stringMatching(/^3 message\.created.*1 call · 2026-01-15 12:00:00ReplayJourney$/),
@@ -84,13 +82,14 @@ describe('dead letters', () => {
       lastError: 'RangeError: no room',
     }));
     const first = Promise.withResolvers<object>();
-    const page = await openPage('/sync', {
-      answers: {
+    const page = await openPage(
+      '/sync',
+      {
         ...letters(crm, ...same),
         'POST /connector/v1/dead-letters/a/replay': () => first.promise,
       },
-      refreshes: false,
-    });
+      { refreshes: false },
+    );
     await page.user.selectOptions(await screen.findByLabelText('error'), 'RangeError: no room');
     expect(rows('Dead letters')).toHaveLength(3);
     await page.user.selectOptions(screen.getByLabelText('consumer'), 'handler');
@@ -113,10 +112,8 @@ describe('dead letters', () => {
   it('keep a question open, and its button disabled, until the replay before it has ended', async () => {
     const first = Promise.withResolvers<object>();
     const page = await openPage('/sync', {
-      answers: {
-        ...letters(letter('b', 2), letter('a', 1)),
-        'POST /connector/v1/dead-letters/b/replay': () => first.promise,
-      },
+      ...letters(letter('b', 2), letter('a', 1)),
+      'POST /connector/v1/dead-letters/b/replay': () => first.promise,
     });
     await screen.findByText('RangeError: no room for b', { selector: 'bdi' });
     await page.user.click(
@@ -136,13 +133,8 @@ describe('dead letters', () => {
 
   it('show why a replay failed', async () => {
     const page = await openPage('/sync', {
-      answers: {
-        ...letters(letter('a', 1)),
-        'POST /connector/v1/dead-letters/a/replay': new Refusal(503, {
-          error: 'unavailable',
-          message: 'Retry later.',
-        }),
-      },
+      ...letters(letter('a', 1)),
+      'POST /connector/v1/dead-letters/a/replay': new Refusal(503, 'unavailable', 'Retry later.'),
     });
     await page.user.click(await button('Replay it'));
     await page.user.click(screen.getAllByRole('button', { name: 'Replay it' }).at(-1) as HTMLElement);
@@ -165,10 +157,8 @@ describe('what the connector says of itself', () => {
   it('is the findings of the doctor, with evidence and advice, and when it was examined', async () => {
     const fine = { ...finding, check: 'feed', verdict: 'ok', code: null, says: 'No delay.' };
     const page = await openPage('/sync', {
-      answers: {
-        'GET /connector/v1/sync': SYNC,
-        'GET /connector/v1/doctor': { at: at(), findings: [fine, finding] },
-      },
+      'GET /connector/v1/sync': SYNC,
+      'GET /connector/v1/doctor': { at: at(), findings: [fine, finding] },
     });
     const findings = within(await screen.findByRole('region', { name: 'Findings' }));
     const [first] = await findings.findAllByRole('listitem');
@@ -180,7 +170,7 @@ describe('what the connector says of itself', () => {
     page.answer({ 'GET /connector/v1/doctor': { at: at(30), findings: [fine] } });
     await findings.findByText('Nothing is wrong, as far as the database shows.');
     page.answer({
-      'GET /connector/v1/doctor': new Refusal(503, { error: 'unavailable', message: 'Retry.' }),
+      'GET /connector/v1/doctor': new Refusal(503, 'unavailable', 'Retry.'),
     });
     page.hear({ type: 'changed', what: 'everything' });
     await findings.findByText('Not known now.');
@@ -201,13 +191,11 @@ describe('what the connector says of itself', () => {
       { ...ofPage, code: 'no_worker', says: 'No process polls or sends.' },
     ];
     const page = await openPage('/sync', {
-      answers: {
-        'GET /connector/v1/sync': SYNC,
-        'GET /connector/v1/doctor': () => ({ at: at(), findings: found }),
-        'GET /connector/v1/outbound': ({ query }: Sent) =>
-          pageOf('outbound', query['state'] === 'unknown' ? [unknown] : []),
-        'POST /connector/v1/outbound/{id}/retry': { ...unknown, state: 'queued' },
-      },
+      'GET /connector/v1/sync': SYNC,
+      'GET /connector/v1/doctor': () => ({ at: at(), findings: found }),
+      'GET /connector/v1/outbound': ({ query }: Sent) =>
+        pageOf('outbound', query['state'] === 'unknown' ? [unknown] : []),
+      'POST /connector/v1/outbound/{id}/retry': { ...unknown, state: 'queued' },
     });
     const findings = within(await screen.findByRole('region', { name: 'Findings' }));
     const shown = await findings.findAllByRole('listitem');
@@ -239,18 +227,16 @@ describe('what the connector says of itself', () => {
   it('is how much is covered, repaired and late, in one line', async () => {
     const OTHER = { ...ACCOUNT_SYNC, accountId: 'other', repaired: { messages: 0, statuses: 0 } };
     await openPage('/sync', {
-      answers: {
-        'GET /connector/v1/sync': {
-          ...SYNC,
-          accounts: [{ ...ACCOUNT_SYNC, openGaps: 1, coveredUntil: null }, OTHER],
-          dispatch: { waiting: 1, oldestAt: null, deadLetters: 0 },
-        },
-        // Not of the handler alone.
-        'GET /connector/v1/consumers': pageOf('consumers', [
-          { ...CONSUMER, lag: { changes: 1, seconds: 2 } },
-          { ...CONSUMER, name: 'crm', lag: { changes: 7, seconds: 301 } },
-        ]),
+      'GET /connector/v1/sync': {
+        ...SYNC,
+        accounts: [{ ...ACCOUNT_SYNC, openGaps: 1, coveredUntil: null }, OTHER],
+        dispatch: { waiting: 1, oldestAt: null, deadLetters: 0 },
       },
+      // Not of the handler alone.
+      'GET /connector/v1/consumers': pageOf('consumers', [
+        { ...CONSUMER, lag: { changes: 1, seconds: 2 } },
+        { ...CONSUMER, name: 'crm', lag: { changes: 7, seconds: 301 } },
+      ]),
     });
     const tiles = within(await screen.findByRole('list', { name: 'Summary' })).getAllByRole('listitem');
     await waitFor(() => expect(tiles[2]?.textContent).toBe('Lag 5 min 7 changes and 0 sends wait'));
@@ -288,15 +274,16 @@ describe('received webhooks in production', () => {
       connectionId: null,
       messageId: null,
     };
-    const page = await openPage('/deliveries', {
-      mode: PRODUCTION,
-      answers: {
+    const page = await openPage(
+      '/deliveries',
+      {
         'GET /connector/v1/deliveries': ({ query }: Sent) => ({
           deliveries: query['result'] === 'refused' ? [refused] : [accepted, refused],
         }),
         'GET /connector/v1/statistics': { at: at(), stepSeconds: 900, from: at(), points: [POINT] },
       },
-    });
+      { mode: PRODUCTION },
+    );
     await screen.findByText('Refused in 24 hours: 2 wrong signature, 1 stale timestamp');
     await waitFor(() => expect(rows('Received webhooks')).toHaveLength(2));
     expect(rows('Received webhooks')[0]?.textContent).toBe(
@@ -317,34 +304,32 @@ describe('consumers', () => {
   it('show how far each is, and are paused and resumed', async () => {
     let state = { state: 'running' };
     const page = await openPage('/sync', {
-      answers: {
-        [LIST]: () =>
-          consumers({
-            ...state,
-            lag: { changes: 1, seconds: 90 },
-            deadLetters: 1,
-            parked: {
-              count: 2,
-              first: [
-                {
-                  connectionId: 'c1',
-                  seq: 4,
-                  attempts: 1,
-                  nextAttemptAt: at(),
-                  lastError: 'It was busy.',
-                  since: at(),
-                },
-              ],
-            },
-          }),
-        'POST /connector/v1/consumers/handler/pause': () => {
-          state = { state: 'paused' };
-          return { ...CONSUMER, ...state };
-        },
-        'POST /connector/v1/consumers/handler/resume': () => {
-          state = { state: 'running' };
-          return { ...CONSUMER, ...state };
-        },
+      [LIST]: () =>
+        consumers({
+          ...state,
+          lag: { changes: 1, seconds: 90 },
+          deadLetters: 1,
+          parked: {
+            count: 2,
+            first: [
+              {
+                connectionId: 'c1',
+                seq: 4,
+                attempts: 1,
+                nextAttemptAt: at(),
+                lastError: 'It was busy.',
+                since: at(),
+              },
+            ],
+          },
+        }),
+      'POST /connector/v1/consumers/handler/pause': () => {
+        state = { state: 'paused' };
+        return { ...CONSUMER, ...state };
+      },
+      'POST /connector/v1/consumers/handler/resume': () => {
+        state = { state: 'running' };
+        return { ...CONSUMER, ...state };
       },
     });
     const text = () => rows('Consumers')[0]?.textContent;
@@ -361,10 +346,8 @@ describe('consumers', () => {
   it('are given changes again, from a number, a word or a time, and say what cannot be read', async () => {
     const REPLAY = 'POST /connector/v1/consumers/handler/replay';
     const page = await openPage('/sync', {
-      answers: {
-        [LIST]: consumers(),
-        [REPLAY]: new Refusal(400, { error: 'invalid_request', message: 'from: must be a time.' }),
-      },
+      [LIST]: consumers(),
+      [REPLAY]: new Refusal(400, 'invalid_request', 'from: must be a time.'),
     });
     await page.user.click(await button('Replay'));
     const from = await screen.findByLabelText('Deliver changes to handler again, from');
@@ -391,19 +374,14 @@ describe('an account', () => {
 
   it('shows its credential, how far polling has come and what it repaired', async () => {
     const page = await openPage('/sync', {
-      answers: {
-        ...world({
-          coveredUntil: at(60),
-          oldestOpenStatus: { messageId: 'm9', connectionId: 'c1', createdAt: at() },
-          undecidedRepairs: 3,
-          openGaps: 1,
-          connections: [OF_DESK, { ...OF_DESK, connectionId: 'c2' }],
-        }),
-        'POST /connector/v1/sync': new Refusal(502, {
-          error: 'service_unreachable',
-          message: 'The service did not answer.',
-        }),
-      },
+      ...world({
+        coveredUntil: at(60),
+        oldestOpenStatus: { messageId: 'm9', connectionId: 'c1', createdAt: at() },
+        undecidedRepairs: 3,
+        openGaps: 1,
+        connections: [OF_DESK, { ...OF_DESK, connectionId: 'c2' }],
+      }),
+      'POST /connector/v1/sync': new Refusal(502, 'service_unreachable', 'The service did not answer.'),
     });
     await screen.findByText('active');
     const text = await facts();
@@ -436,7 +414,7 @@ describe('an account', () => {
     [{ lastGoodPollAt: at(60) }, 'Nothing missing until2026-01-15 12:01:00'],
     [{ lastGoodPollAt: at(60), openGaps: 1 }, 'Nothing missing until2026-01-15 12:00:00'],
   ])('with %j says so', async (changed, words) => {
-    await openPage('/sync', { answers: world(changed) });
+    await openPage('/sync', world(changed));
     expect(await facts()).toMatch(words);
   });
 });
@@ -476,9 +454,9 @@ describe('sends', () => {
 
 describe('beside a connector in production', () => {
   it('nothing can be changed without --write, and the page says so', async () => {
-    await openPage('/sync', {
-      mode: PRODUCTION,
-      answers: {
+    await openPage(
+      '/sync',
+      {
         'GET /connector/v1/sync': {
           ...SYNC,
           accounts: [{ ...ACCOUNT_SYNC, connections: [OF_DESK] }],
@@ -486,7 +464,8 @@ describe('beside a connector in production', () => {
         'GET /connector/v1/dead-letters': pageOf('deadLetters', [letter('a', 1)]),
         'GET /connector/v1/consumers': consumers(),
       },
-    });
+      { mode: PRODUCTION },
+    );
     await screen.findByText('RangeError: no room for a');
     // Its screen of connections is that of a sandbox.
     expect(within(rows('Connections')[0] as HTMLElement).queryByRole('link')).toBeNull();
@@ -500,16 +479,17 @@ describe('beside a connector in production', () => {
   });
 
   it('the overview begins with whether the connector keeps up', async () => {
-    const page = await openPage('/', {
-      mode: PRODUCTION,
-      answers: {
+    const page = await openPage(
+      '/',
+      {
         'GET /connector/v1/sync': {
           ...SYNC,
           sends: { waiting: 4, oldestAt: at() },
           dispatch: { waiting: 7, oldestAt: at(), deadLetters: 0 },
         },
       },
-    });
+      { mode: PRODUCTION },
+    );
     const summary = within(await screen.findByRole('region', { name: 'Connector' }));
     expect(summary.getByText('7 waiting')).toBeDefined();
     expect(summary.getByText('4 waiting')).toBeDefined();
@@ -560,7 +540,7 @@ describe('numbers that must be paired again', () => {
   it('are restarted, and show each new QR code until they are paired', async () => {
     vi.stubGlobal('EventSource', Source);
     onTestFinished(() => void vi.unstubAllGlobals());
-    const page = await openPage('/sync', { mode: { ...PRODUCTION, write: true }, answers });
+    const page = await openPage('/sync', answers, { mode: { ...PRODUCTION, write: true } });
     const numbers = within(await screen.findByRole('region', { name: 'Numbers to pair' }));
     numbers.getByText('AUTH_LOST');
     await page.user.click(numbers.getByRole('button', { name: 'Restart and show QR code' }));
@@ -586,10 +566,11 @@ describe('numbers that must be paired again', () => {
     vi.stubGlobal('EventSource', Source);
     onTestFinished(() => void vi.unstubAllGlobals());
     const numbers = ['c1', 'c2', 'c3'].map((id) => ({ ...broken, id }));
-    const page = await openPage('/sync', {
-      mode: { ...PRODUCTION, write: true },
-      answers: { ...answers, 'GET /connector/v1/connections': pageOf('connections', numbers) },
-    });
+    const page = await openPage(
+      '/sync',
+      { ...answers, 'GET /connector/v1/connections': pageOf('connections', numbers) },
+      { mode: { ...PRODUCTION, write: true } },
+    );
     const open = () => Source.all.filter(({ isClosed }) => !isClosed).map(({ url }) => url);
     for (const [place, { id }] of numbers.entries()) {
       const restart = screen.findAllByRole('button', { name: 'Restart and show QR code' });
@@ -601,7 +582,7 @@ describe('numbers that must be paired again', () => {
   it('show no code that may be old once its stream has ended', async () => {
     vi.stubGlobal('EventSource', Source);
     onTestFinished(() => void vi.unstubAllGlobals());
-    const page = await openPage('/sync', { mode: { ...PRODUCTION, write: true }, answers });
+    const page = await openPage('/sync', answers, { mode: { ...PRODUCTION, write: true } });
     await page.user.click(await button('Restart and show QR code'));
     const source = await waitFor(() => {
       const [found] = Source.all.filter(({ isClosed }) => !isClosed);
@@ -618,9 +599,9 @@ describe('numbers that must be paired again', () => {
   });
 
   it('are only shown by a page that may not write, and none are shown if all work', async () => {
-    await openPage('/sync', { mode: PRODUCTION, answers });
+    await openPage('/sync', answers, { mode: PRODUCTION });
     expect((await button('Restart and show QR code')).getAttribute('disabled')).not.toBeNull();
-    await openPage('/sync', { mode: PRODUCTION, answers: { 'GET /connector/v1/sync': SYNC } });
+    await openPage('/sync', { 'GET /connector/v1/sync': SYNC }, { mode: PRODUCTION });
     await screen.findByRole('list', { name: 'Summary' });
     expect(screen.queryByRole('region', { name: 'Numbers to pair' })).toBeNull();
   });

@@ -2,7 +2,17 @@
 import { describe, expect, it } from 'vitest';
 import type { RegisteredWebhook } from '../../../src/contract/sandbox/deliveries.ts';
 import { at, CALL, DESK, EMPTY } from './answers.tsx';
-import { type Answers, hasFocus, invalid, openPage, Refusal, screen, waitFor, within } from './open-page.tsx';
+import {
+  type Answers,
+  button,
+  hasFocus,
+  invalid,
+  openPage,
+  Refusal,
+  screen,
+  waitFor,
+  within,
+} from './open-page.tsx';
 
 const OWN = 'https://my-program.example.com/webhooks';
 const CONNECTORS = 'https://connector.example.com/webhooks/messaging';
@@ -22,7 +32,6 @@ const registered = (url: string): RegisteredWebhook => ({
 });
 
 const PUT = 'PUT /service/webhook';
-const button = (name: string) => screen.findByRole('button', { name });
 const address = () => screen.findByRole('textbox', { name: 'Address' });
 const listens = () => screen.getByRole('textbox', { name: 'Where your program listens' });
 const facts = async () => (await screen.findByText('Leads to')).closest('dl')?.textContent;
@@ -30,15 +39,13 @@ const facts = async () => (await screen.findByText('Leads to')).closest('dl')?.t
 /** Opens the webhook of the first of two workspaces, besides that of the self-check. */
 const open = (url: string | null, more: Answers = {}) =>
   openPage('/deliveries/webhook', {
-    answers: {
-      'GET /sandbox/v1/info': { ...EMPTY['GET /sandbox/v1/info'], webhookUrl: CONNECTORS },
-      'GET /sandbox/v1/workspaces': { entries: ['w1', 'w2', 'wcheck'].map(workspace) },
-      'GET /sandbox/v1/webhooks': { entries: url === null ? [] : [registered(url)] },
-      'GET /sandbox/v1/hosts': {
-        entries: [{ host: 'my-program.example.com', target: 'http://127.0.0.1:3000' }],
-      },
-      ...more,
+    'GET /sandbox/v1/info': { ...EMPTY['GET /sandbox/v1/info'], webhookUrl: CONNECTORS },
+    'GET /sandbox/v1/workspaces': { entries: ['w1', 'w2', 'wcheck'].map(workspace) },
+    'GET /sandbox/v1/webhooks': { entries: url === null ? [] : [registered(url)] },
+    'GET /sandbox/v1/hosts': {
+      entries: [{ host: 'my-program.example.com', target: 'http://127.0.0.1:3000' }],
     },
+    ...more,
   });
 
 describe('the webhook', () => {
