@@ -2,7 +2,12 @@ import postgres from 'postgres';
 import { inject } from 'vitest';
 import type { Clock } from '../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { type Database, type DatabaseOptions, openDatabase } from '../../src/runtime/database/database.ts';
+import {
+  type Database,
+  type DatabaseOptions,
+  openDatabase,
+  type Queryable,
+} from '../../src/runtime/database/database.ts';
 import { createLogger } from '../../src/runtime/logger/logger.ts';
 import { createOwnDatabase, type OwnDatabase } from '../../src/testing/own-database.ts';
 
@@ -32,6 +37,14 @@ export function createTestDatabase(
 /** A pool of connections to a database. */
 export function openPool(url: string, options: Partial<DatabaseOptions> = {}): Database {
   return openDatabase({ url, name: 'test', clock: systemClock, logger: silentLogger, ...options });
+}
+
+/** How many sessions of this database wait for a lock. */
+export async function countWaiting(database: Queryable): Promise<number> {
+  const rows = await database.query(
+    `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+  );
+  return rows.length;
 }
 
 /** A database of one test with a pool of connections to it. */

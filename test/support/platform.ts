@@ -123,6 +123,18 @@ export async function startTestPlatform(options: TestPlatformOptions = {}): Prom
   };
 }
 
+/** Another live connection of a workspace. */
+export const addConnection = (
+  { platform }: Pick<TestPlatform, 'platform'>,
+  workspaceId: string,
+  phoneNumber: string,
+  provider: 'qr' | 'cloud_api' = 'qr',
+) => platform.connections.createPaired(workspaceId, { provider, phoneNumber });
+
+/** What was told of a connection, oldest first. */
+export const toldOf = async ({ platform }: Pick<TestPlatform, 'platform'>, connectionId: string) =>
+  (await platform.ledger.read({}, 1_000_000)).filter((entry) => entry.connectionId === connectionId);
+
 /** A standalone workspace with one live `qr` connection and a key with all scopes. */
 export async function seedWorkspace(
   { platform }: Pick<TestPlatform, 'platform'>,

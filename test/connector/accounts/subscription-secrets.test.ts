@@ -36,6 +36,11 @@ beforeEach(async () => {
 });
 
 const create = () => createSubscriptionSecrets({ database: counted, keyRing, clock });
+async function loaded(): Promise<ReturnType<typeof create>> {
+  const secrets = create();
+  await secrets.load();
+  return secrets;
+}
 
 async function storeSecret(secret: string, previousUntil: number | null = null): Promise<void> {
   await database.query(
@@ -65,8 +70,7 @@ const find = (secrets: Secrets, id?: string) => secrets.find(id, deadline());
 
 /** A subscription as a request found it, and how that request waits for the secret s2. */
 async function open() {
-  const secrets = create();
-  await secrets.load();
+  const secrets = await loaded();
   const known = (await find(secrets)) ?? expect.fail('no subscription');
   const wait = (): Promise<Newer> =>
     secrets.awaitNewer(known, deadline(), (newer) => values(newer)?.[0] === 's2');
@@ -78,8 +82,7 @@ const values = (subscription: { secrets: readonly { secret: string | Uint8Array 
 
 describe('look-ups of secrets', () => {
   it('are answered from memory without waiting, by path and for the first subscription', async () => {
-    const secrets = create();
-    await secrets.load();
+    const secrets = await loaded();
     reads = 0;
     expect(find(secrets)).not.toBeInstanceOf(Promise);
     expect(values(await find(secrets))).toEqual(['s1']);
@@ -91,8 +94,7 @@ describe('look-ups of secrets', () => {
   });
 
   it('find a subscription that another process created', async () => {
-    const secrets = create();
-    await secrets.load();
+    const secrets = await loaded();
     await database.query(
       `insert into connector.subscriptions (id, account_id, sealed_secret) values ('other', 'a2', $1)`,
       [await keyRing.seal('s9', secretContext('other'))],
@@ -102,8 +104,7 @@ describe('look-ups of secrets', () => {
   });
 
   it('read the database only now and then for unknown ids, however many requests name them', async () => {
-    const secrets = create();
-    await secrets.load();
+    const secrets = await loaded();
     reads = 0;
     for (let index = 0; index < 500; index += 1) expect(await find(secrets, `unknown-${index}`)).toBeNull();
     expect(reads).toBe(0);
@@ -114,24 +115,21 @@ describe('look-ups of secrets', () => {
   });
 
   it('use nothing older than two seconds', async () => {
-    const secrets = create();
-    await secrets.load();
+    const secrets = await loaded();
     await storeSecret('s2');
     await clock.advance(2_001);
     expect(values(await find(secrets))).toEqual(['s2']);
   });
 
   it('continue with the known secrets while the database is unavailable', async () => {
-    const secrets = create();
-    await secrets.load();
+    const secrets = await loaded();
     broken = true;
     await clock.advance(60_000);
     expect(values(await find(secrets))).toEqual(['s1']);
   });
 
   it('continue with the known secrets if the database does not respond for two seconds', async () => {
-    const secrets = create();
-    await secrets.load();
+    const secrets = await loaded();
     silent = true;
     await clock.advance(60_000);
     const begun = clock.elapsed();
@@ -144,8 +142,7 @@ describe('look-ups of secrets', () => {
   });
 
   it('find nothing only if the database has said so', async () => {
-    const secrets = create();
-    await secrets.load();
+    const secrets = await loaded();
     silent = true;
     await clock.advance(60_000);
     const found = Promise.resolve(find(secrets, 'perhaps')).catch((error: Error) => error.name);

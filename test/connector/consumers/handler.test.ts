@@ -7,7 +7,7 @@ import {
 } from '../../../src/connector/consumers/dead-letters.ts';
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
-import { logTo } from '../../support/log-to.ts';
+import { collectLog } from '../../support/log-to.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { newId } from '../support/event-fixtures.ts';
 import { ConsumerBench } from './consumer-bench.ts';
@@ -203,8 +203,7 @@ describe('a failing handler', () => {
     ['a text', () => 'Anna Müller 447700900201'],
     ['an object', () => ({ message: 'Anna Müller', phone: '447700900201' })],
   ])('logs no text and no number of a customer from the error that it throws: %s', async (_what, made) => {
-    const lines: string[] = [];
-    const logger = logTo('trace', (line) => lines.push(line));
+    const { lines, logger } = collectLog('trace');
     const connection = newId();
     const dispatch = await bench.running({ attempts: 2 }, { logger });
     bench.answer = () => {

@@ -4,7 +4,7 @@ import { releaseConnections } from '../../../src/connector/db/connection-rows.ts
 import { CHANGE, type MessageFacts, WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
 import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { applyStatus } from '../../../src/patterns/message-status.ts';
-import type { Database } from '../../../src/runtime/database/database.ts';
+import { countWaiting } from '../../support/database.ts';
 import { proves } from '../../support/proves.ts';
 import {
   ACCOUNT,
@@ -451,7 +451,7 @@ describe('connections and their accounts', () => {
     await database.transaction(async (tx) => {
       await tx.query(insert, [connection, ACCOUNT]);
       blocked = commit({ connection: outage(connection, T0) }).catch((error: unknown) => error);
-      await untilBlocked(database);
+      while ((await countWaiting(database)) === 0);
     });
     expect(await blocked).toMatchObject({ code: '40001' });
     expect((await commit({ connection: outage(connection, T0) })).outcomes).toEqual({ merged: 1 });
@@ -466,22 +466,12 @@ describe('connections and their accounts', () => {
         [connection, ACCOUNT],
       );
       blocked = commit({ message: received(connection, newId()) });
-      await untilBlocked(database);
+      while ((await countWaiting(database)) === 0);
     });
     expect((await blocked)?.outcomes).toEqual({ merged: 1 });
     expect(await changeTypes()).toEqual(['message.created']);
   });
 });
-
-/** Resolves when a statement of this database waits for a lock. */
-async function untilBlocked(db: Database): Promise<void> {
-  for (;;) {
-    const rows = await db.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    );
-    if (rows.length > 0) return;
-  }
-}
 
 describe('the raw log', () => {
   it('stores the raw bytes, also of deliveries that change nothing', async () => {

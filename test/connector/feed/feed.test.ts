@@ -8,7 +8,7 @@ import { change as changeSchema } from '../../../src/contract/connector/changes.
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { openPool } from '../../support/database.ts';
-import { logTo } from '../../support/log-to.ts';
+import { collectLog } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { aroundQueries } from '../../support/replace-calls.ts';
 import {
@@ -307,8 +307,7 @@ describe('the feed', () => {
       if (broken) throw new Error('gone');
       return await run();
     });
-    const lines: string[] = [];
-    const logger = logTo('warn', (line) => lines.push(line));
+    const { lines, logger } = collectLog('warn');
     const shaky = createFeed({ database: flaky, clock, logger });
     await write(['a', 'b']);
     for (const outages of [1, 2]) {

@@ -22,6 +22,11 @@ beforeEach(async () => {
 
 const write = (ids: readonly string[]) => writeMessages(database, ids);
 
+async function writeNumbered(ids: readonly string[]): Promise<void> {
+  await write(ids);
+  await numberChanges(database);
+}
+
 const numbers = async () => seqs(await readAllChanges(database));
 
 const present = async (): Promise<string> => {
@@ -84,51 +89,40 @@ describe('after a promotion', () => {
   });
 
   it('the next number is 2^32 higher, once', async () => {
-    await write(['m-1', 'm-2']);
-    await numberChanges(database);
+    await writeNumbered(['m-1', 'm-2']);
     await onTimeline(2);
-    await write(['m-3']);
-    await numberChanges(database);
-    await write(['m-4']);
-    await numberChanges(database);
+    await writeNumbered(['m-3']);
+    await writeNumbered(['m-4']);
     expect(await numbers()).toEqual([1, 2, 4_294_967_299, 4_294_967_300]);
   });
 
   it('a server that missed another promotion uses none of its numbers', async () => {
-    await write(['m-1']);
-    await numberChanges(database);
+    await writeNumbered(['m-1']);
     await onTimeline(3);
-    await write(['m-2']);
-    await numberChanges(database);
+    await writeNumbered(['m-2']);
     expect(await numbers()).toEqual([1, 8_589_934_594]);
   });
 
   it('an empty feed begins at 1', async () => {
     await numberChanges(database);
-    await write(['m-1']);
-    await numberChanges(database);
+    await writeNumbered(['m-1']);
     expect(await numbers()).toEqual([1]);
   });
 
   it('a server that does not tell its identity changes nothing', async () => {
-    await write(['m-1']);
-    await numberChanges(database);
+    await writeNumbered(['m-1']);
     await become(null);
-    await write(['m-2']);
-    await numberChanges(database);
+    await writeNumbered(['m-2']);
     await onTimeline(1);
-    await write(['m-3']);
-    await numberChanges(database);
+    await writeNumbered(['m-3']);
     expect(await numbers()).toEqual([1, 2, 3]);
   });
 
   it('the changes that wait for the handler are counted without the jump', async () => {
-    await write(['m-1']);
-    await numberChanges(database);
+    await writeNumbered(['m-1']);
     await addConsumer(database, { name: 'handler', kind: 'handler', createdAt: T0 }, 1);
     await onTimeline(2);
-    await write(['m-2', 'm-3']);
-    await numberChanges(database);
+    await writeNumbered(['m-2', 'm-3']);
     expect((await readConsumerFigures(database))[0]).toMatchObject({ waiting: 2 });
   });
 });
@@ -190,8 +184,7 @@ describe('a reader of numbers that were lost', () => {
   });
 
   it('is told that it has caught up if nothing was numbered yet', async () => {
-    await write(['m-1']);
-    await numberChanges(database);
+    await writeNumbered(['m-1']);
     await onTimeline(2);
     await numberChanges(database);
     expect(await readFiltered(database, 5, 10, {})).toEqual({

@@ -11,7 +11,7 @@ import type { MessageStatus } from '../../../src/contract/service/statuses.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
 import { openPool } from '../../support/database.ts';
-import { logTo } from '../../support/log-to.ts';
+import { collectLog } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { aroundQueries } from '../../support/replace-calls.ts';
 import {
@@ -273,8 +273,7 @@ describe('numbering changes', () => {
       broken ? Promise.reject(new Error('gone')) : run(),
     );
     const clock = new ManualClock();
-    const lines: string[] = [];
-    const logger = logTo('warn', (line) => lines.push(line));
+    const { lines, logger } = collectLog('warn');
     const sequencer = createSequencer({ database: flaky, clock, logger, onNumbered: () => undefined });
     for (const name of ['a', 'b']) {
       await database.query(insertChange, [name]);

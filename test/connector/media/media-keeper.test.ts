@@ -57,8 +57,7 @@ async function receiveGone(): Promise<string> {
 
 /** More bytes than the buffers of a connection hold. */
 async function receiveLarge(): Promise<string> {
-  const id = await media.receive();
-  await media.settle();
+  const id = await media.receiveAndCopy();
   writeFileSync(`${media.folder}/${keyOf(id)}`, 'x'.repeat(8 * 2 ** 20));
   return id;
 }
@@ -81,8 +80,7 @@ describe('the file of a message', () => {
   });
 
   it('is told with the message and again once it is stored', async () => {
-    const id = await media.receive();
-    await media.settle();
+    const id = await media.receiveAndCopy();
     expect(await media.statesOf(id)).toEqual([
       ['message.created', 'pending'],
       ['message.updated', 'stored'],
@@ -90,8 +88,7 @@ describe('the file of a message', () => {
   });
 
   it('is read from the store, whatever becomes of it at the service', async () => {
-    const id = await media.receive();
-    await media.settle();
+    const id = await media.receiveAndCopy();
     media.file = { status: 404, body: 'x' };
     const answer = await media.download(id);
     expect([answer.status, await answer.text()]).toEqual([200, 'bytes']);
@@ -123,8 +120,7 @@ describe('the file of a message', () => {
   );
 
   it('is fetched from the service if the store has lost it, or fails', async () => {
-    const id = await media.receive();
-    await media.settle();
+    const id = await media.receiveAndCopy();
     const path = `${media.folder}/${keyOf(id)}`;
     rmSync(path);
     expect(await (await media.download(id)).text()).toBe('bytes');
@@ -136,8 +132,7 @@ describe('the file of a message', () => {
   });
 
   it('is fetched once, whatever repeats the message', async () => {
-    const id = await media.receive();
-    await media.settle();
+    const id = await media.receiveAndCopy();
     await media.receive({ id });
     await media.running.ask('POST', '/v1/sync');
     await media.settle();
@@ -170,8 +165,7 @@ describe('a file that cannot be fetched', () => {
   });
 
   it('is not left in the store if it is gone after an attempt that a killed process had stored', async () => {
-    const id = await media.receive();
-    await media.settle();
+    const id = await media.receiveAndCopy();
     await media.world.database.query(
       `UPDATE connector.messages SET media_due_at = 0, media_copy = media_copy || '{"state":"pending","size":9}'
         WHERE id = $1`,
@@ -193,8 +187,7 @@ describe('a file that cannot be fetched', () => {
 
   it('is fetched once the service has it again, and on request after it has failed', async () => {
     media.file = { status: 503, body: 'x' };
-    const id = await media.receive();
-    await media.settle();
+    const id = await media.receiveAndCopy();
     media.file = { status: 404, body: 'x' };
     await settleGone();
     expect((await media.copyOf(id))?.state).toBe('gone');
@@ -269,8 +262,7 @@ describe('erasing a person', () => {
   });
 
   it('erases nothing while the store does not answer, and can be repeated', async () => {
-    const id = await media.receive();
-    await media.settle();
+    const id = await media.receiveAndCopy();
     const key = keyOf(id);
     const month = `${media.folder}/${key.slice(0, key.lastIndexOf('/'))}`;
     rmSync(month, { recursive: true });
@@ -300,8 +292,7 @@ describe('the file of a message, with processes or times of its own,', () => {
   it('is never fetched by the receiver, which does not decide whether files are kept', async () => {
     await media.running.stop();
     await media.start({ role: 'web', mediaStore: undefined });
-    const id = await media.receive();
-    await media.settle();
+    const id = await media.receiveAndCopy();
     await media.pass(HOUR_MS);
     expect(media.fetches).toBe(0);
     await media.running.stop();
@@ -313,8 +304,7 @@ describe('the file of a message, with processes or times of its own,', () => {
   it('is not kept while no store is set, and kept on request later', async () => {
     await media.running.stop();
     await media.start({ mediaStore: undefined });
-    const id = await media.receive();
-    await media.settle();
+    const id = await media.receiveAndCopy();
     expect([await media.copyOf(id), media.fetches]).toEqual([null, 0]);
     const refused = await media.running.ask('POST', `/v1/messages/${id}/media`);
     expect([refused.status, refused.body['error']]).toEqual([409, 'media_store_off']);

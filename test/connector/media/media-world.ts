@@ -73,6 +73,13 @@ export class MediaWorld {
 
   settle = (): Promise<void> => this.running.connector.settle();
 
+  /** Delivers a message with a file, and copies the file. */
+  async receiveAndCopy(): Promise<string> {
+    const id = await this.receive();
+    await this.settle();
+    return id;
+  }
+
   /** Passes time, and works on what is due then. */
   async pass(ms: number): Promise<void> {
     await this.world.clock.skip(ms);

@@ -150,8 +150,7 @@ it('an object that a bucket denies to the key, as it may not list objects, is no
 it('a connector keeps files in the bucket, sends readers there, and removes them with the person', async () => {
   const media = await MediaWorld.open({ mediaStore: { kind: 's3', ...settings } });
   try {
-    const id = await media.receive();
-    await media.settle();
+    const id = await media.receiveAndCopy();
     const copy = await media.copyOf(id);
     expect(copy).toMatchObject({ state: 'stored', size: 5 });
     const answer = await media.download(id);

@@ -8,7 +8,7 @@ import { ensureAppSubscription } from '../../../src/connector/oauth/oauth.ts';
 import { appSubscriptionId, type OauthApp } from '../../../src/connector/oauth/oauth-app.ts';
 import { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
-import { logTo } from '../../support/log-to.ts';
+import { collectLog } from '../../support/log-to.ts';
 import { openForDoctor } from '../doctor/examined-system.ts';
 import { silentLogger } from '../support/event-fixtures.ts';
 import { TOKEN, WEBHOOK_URL } from '../support/running-connector.ts';
@@ -90,8 +90,7 @@ describe("the app's webhook", () => {
   });
   /** What a process with this app logs of its webhook at start. */
   async function startsWith(configured: OauthApp, publicUrl?: string): Promise<string> {
-    const lines: string[] = [];
-    const logger = logTo('info', (line) => lines.push(line));
+    const { lines, logger } = collectLog('info');
     const { database, clock } = grants.world;
     const keyRing = createKeyRing([grants.world.sealingKey]);
     await ensureAppSubscription({ database, keyRing, clock, logger }, configured, publicUrl);

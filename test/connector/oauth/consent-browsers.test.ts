@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { bindFlow, readStartedFlow } from '../../../src/connector/oauth/consents.ts';
 import { digest } from '../../../src/runtime/sealing/digest.ts';
 import { Browser } from '../../support/browser.ts';
-import { logTo } from '../../support/log-to.ts';
+import { collectLog } from '../../support/log-to.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
 import { MINUTE, PUBLIC_URL, useGrants } from './grant-world.ts';
 
@@ -40,8 +40,7 @@ describe('the pages of a consent', () => {
     service.addConnection('own-number');
     const accountId = await grants.connect({ reference: 'customer-7' });
     await grants.sync(accountId);
-    const lines: string[] = [];
-    const logger = logTo('info', (line) => lines.push(line));
+    const { lines, logger } = collectLog('info');
     const oauth = grants.auth.app(service.baseUrl);
     const heard = await grants.world.start({ oauth, role: 'web', logger });
     const forwarded = await begin({ accountId, reference: 'customer-8' });

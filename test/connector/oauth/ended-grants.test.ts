@@ -3,8 +3,7 @@ import { createOauth } from '../../../src/connector/oauth/oauth.ts';
 import { appSubscriptionId } from '../../../src/connector/oauth/oauth-app.ts';
 import { syncResult, syncStatus } from '../../../src/contract/connector/sync.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
-
-import { logTo } from '../../support/log-to.ts';
+import { collectLog } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { silentLogger } from '../../support/platform.ts';
 import { MINUTE, useGrants } from './grant-world.ts';
@@ -145,8 +144,7 @@ describe('a process that starts', () => {
       "update connector.accounts set subscription_id = 'app-before' where id = $1",
       [foreign],
     );
-    const lines: string[] = [];
-    const logger = logTo('warn', (line) => lines.push(line));
+    const { lines, logger } = collectLog('warn');
     const started = createOauth({
       app: grants.auth.app(grants.world.service.baseUrl),
       database: grants.world.database,

@@ -22,8 +22,7 @@ describe('a file', () => {
     ['delivered_not_stored', { ...sentAs('m1'), messageId: null, persisted: false }],
   ])('that is %s was sent with its bytes, which are deleted', async (state, taken) => {
     bench.answer = () => taken;
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueFile(connectionId, 'look');
+    const id = await bench.queueFile(await bench.addConnection(), 'look');
     await bench.sendAll(await bench.running());
     expect(bench.calls[0]?.media).toEqual({
       filename: 'a.png',
@@ -37,8 +36,7 @@ describe('a file', () => {
 
   it('of several megabytes is sent whole', async () => {
     const large = randomBytes(2_500_000);
-    const connectionId = await bench.addConnection();
-    await bench.queueFile(connectionId, undefined, undefined, undefined, large);
+    await bench.queueFile(await bench.addConnection(), undefined, undefined, undefined, large);
     await bench.sendAll(await bench.running());
     expect(large.equals(bench.calls[0]?.media?.data ?? PICTURE)).toBe(true);
   });
@@ -81,9 +79,8 @@ describe('a file', () => {
   });
 
   it('that a person retries has its bytes and its key, and a refusal leaves it unknown', async () => {
-    const connectionId = await bench.addConnection();
     bench.answer = lose;
-    const id = await bench.queueFile(connectionId);
+    const id = await bench.queueFile(await bench.addConnection());
     const outbox = await bench.running();
     await outbox.settle();
     bench.answer = () => refuse('recipient_not_on_whatsapp', 422);
@@ -99,13 +96,12 @@ describe('a file', () => {
   });
 
   it('whose process died during the attempt is unknown at once', async () => {
-    const connectionId = await bench.addConnection();
     const dying = dyingDatabase(bench.database, Number.POSITIVE_INFINITY, 'after');
     bench.answer = () => {
       dying.kill();
       return sentAs('nobody-heard');
     };
-    const id = await bench.queueFile(connectionId);
+    const id = await bench.queueFile(await bench.addConnection());
     const sender = bench.process({ database: dying.database });
     await sender.start();
     await sender.settle().catch(() => undefined);
@@ -124,8 +120,7 @@ describe('a file', () => {
   ])(
     'of a send that is %s is kept for a week after that, and a retry without it sends nothing',
     async (state, answer) => {
-      const connectionId = await bench.addConnection();
-      const id = await bench.queueFile(connectionId);
+      const id = await bench.queueFile(await bench.addConnection());
       await bench.clock.skip(8 * 24 * HOUR);
       bench.answer = answer;
       const outbox = await bench.running();
@@ -153,8 +148,7 @@ describe('a file', () => {
   });
 
   it('that never reached the service is sent again', async () => {
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueFile(connectionId);
+    const id = await bench.queueFile(await bench.addConnection());
     bench.answer = () => {
       throw new ServiceUnreachable('connect');
     };

@@ -239,8 +239,7 @@ describe('a send that was planned by a process whose clock is an hour ahead', ()
   });
 
   it('is attempted as soon as after any lost answer if that process died', async () => {
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueText(connectionId, 'Hello');
+    const id = await bench.queueText(await bench.addConnection(), 'Hello');
     const first = await bench.running();
     const lost = Promise.withResolvers<ReturnType<typeof sentAs>>();
     bench.answer = () => lost.promise;
@@ -259,8 +258,7 @@ describe('a send that was planned by a process whose clock is an hour ahead', ()
   });
 
   it('is attempted no later than 23 hours after its second attempt, which a right clock has dated', async () => {
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueText(connectionId, 'Hello');
+    const id = await bench.queueText(await bench.addConnection(), 'Hello');
     const outbox = await bench.running();
     bench.answer = () => lose();
     bench.clock.jump(2 * HOUR);
@@ -275,8 +273,7 @@ describe('a send that was planned by a process whose clock is an hour ahead', ()
   });
 
   it('is not mistaken for one that the service asked to wait for an hour', async () => {
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueText(connectionId, 'Hello');
+    const id = await bench.queueText(await bench.addConnection(), 'Hello');
     bench.answer = () => {
       throw new ServiceRefusal({ status: 429, code: 'rate_limited', retryAfterMs: HOUR });
     };
@@ -293,8 +290,7 @@ describe('a send that was planned by a process whose clock is an hour ahead', ()
 });
 
 it('a clock a day ahead gives up no send: the last poll, by the clock of the service, must agree', async () => {
-  const connectionId = await bench.addConnection();
-  const id = await bench.queueText(connectionId, 'Hello');
+  const id = await bench.queueText(await bench.addConnection(), 'Hello');
   const outbox = await bench.running();
   bench.answer = () => refuse('send_failed');
   await outbox.settle();
@@ -318,8 +314,7 @@ describe('every error code', () => {
   it.each(ERROR_CODES.map((code) => [code, ERRORS[code].statuses[0] ?? 400] as const))(
     '%s ends as the policy says',
     async (code, status) => {
-      const connectionId = await bench.addConnection();
-      const id = await bench.queueText(connectionId, code);
+      const id = await bench.queueText(await bench.addConnection(), code);
       bench.answer = () => refuse(code, status);
       await bench.sendAll(await bench.running());
       const now = bench.clock.now();
@@ -360,8 +355,7 @@ it('the metrics count attempts by outcome, and sends by how they end, and measur
 
 describe('a lost answer', () => {
   it('repeats a text with its key, and accepts the later answer', async () => {
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueText(connectionId, 'maybe');
+    const id = await bench.queueText(await bench.addConnection(), 'maybe');
     bench.answer = lose;
     const outbox = await bench.running();
     const firstAt = bench.clock.now();
@@ -378,8 +372,7 @@ describe('a lost answer', () => {
   });
 
   it('is unknown 23 hours after the first attempt, and not attempted later', async () => {
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueText(connectionId, 'maybe');
+    const id = await bench.queueText(await bench.addConnection(), 'maybe');
     bench.answer = lose;
     const outbox = await bench.running();
     await bench.sendAll(outbox);
@@ -394,9 +387,8 @@ describe('a lost answer', () => {
   it.each([404, 403, 400, 405, 302, 308, 425, 499])(
     'is also a %i without a code of the service: the send is repeated with its key',
     async (status) => {
-      const connectionId = await bench.addConnection();
       bench.answer = () => (bench.calls.length === 1 ? refuse(`http_${status}`, status) : sentAs('m1'));
-      const id = await bench.queueText(connectionId, 'Hello');
+      const id = await bench.queueText(await bench.addConnection(), 'Hello');
       await bench.sendAll(await bench.running(), 2);
       expect(await bench.read(id)).toMatchObject({ state: 'sent', attempts: 2 });
       expect(new Set(bench.calls.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
@@ -404,8 +396,7 @@ describe('a lost answer', () => {
   );
 
   it('makes a refusal of the next attempt unknown', async () => {
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueText(connectionId, 'maybe');
+    const id = await bench.queueText(await bench.addConnection(), 'maybe');
     bench.answer = lose;
     const outbox = await bench.running();
     await bench.sendAll(outbox);
@@ -416,8 +407,7 @@ describe('a lost answer', () => {
 
   it('is never repeated if the message was sent but not stored', async () => {
     proves('messages.send.degraded-no-retry');
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueText(connectionId, 'once');
+    const id = await bench.queueText(await bench.addConnection(), 'once');
     bench.answer = () => ({ messageId: null, waMessageId: null, status: 'sent', persisted: false });
     await bench.sendAll(await bench.running(), 3);
     expect(await bench.read(id)).toMatchObject({ state: 'delivered_not_stored', messageId: null });
@@ -602,8 +592,7 @@ describe('a queue that its own process could not release', () => {
 
 describe('a process that has stopped', () => {
   it('leaves an attempt that counts as lost once the process is taken for dead', async () => {
-    const connectionId = await bench.addConnection();
-    const id = await bench.queueText(connectionId, 'maybe');
+    const id = await bench.queueText(await bench.addConnection(), 'maybe');
     const stuck = Promise.withResolvers<never>();
     const dying = bench.process();
     await dying.start();
@@ -654,9 +643,8 @@ describe('a process that has stopped', () => {
   });
 
   it('releases its queues if it stops gracefully', async () => {
-    const connectionId = await bench.addConnection();
     const first = await bench.running();
-    const id = await bench.queueText(connectionId, '1');
+    const id = await bench.queueText(await bench.addConnection(), '1');
     await first.close();
     await bench.sendAll(await bench.running());
     expect(await bench.read(id)).toMatchObject({ state: 'sent' });

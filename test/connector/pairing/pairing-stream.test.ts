@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type PairingEvent, pairingEvent } from '../../../src/contract/connector/pairing.ts';
 import { dumpDatabase } from '../../support/dump-stores.ts';
 import { type EventReader, readEvents } from '../../support/event-reader.ts';
-import { logTo } from '../../support/log-to.ts';
+import { collectLog } from '../../support/log-to.ts';
 import { createMuteDatabase } from '../../support/mute-database.ts';
 import { proves } from '../../support/proves.ts';
 import { type Phone, PhoneService, refusal } from '../support/phone-service.ts';
@@ -195,8 +195,7 @@ describe('the stream of QR codes', () => {
 
 describe('the QR code of a connection', () => {
   it('appears in no log and in no table', async () => {
-    const logs: string[] = [];
-    const logger = logTo('trace', (line) => logs.push(line));
+    const { lines: logs, logger } = collectLog('trace');
     logger.info('is kept');
     const talkative = await world.start({ role: 'web', logger });
     const viewer = await look(phone.id, talkative);

@@ -9,6 +9,7 @@ import { replay } from '../../../src/connector/replay/replay.ts';
 import { startRetention } from '../../../src/connector/retention.ts';
 import { createPresence } from '../../../src/connector/work/presence.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
+import { countWaiting } from '../../support/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { aroundStatements, replaceCalls } from '../../support/replace-calls.ts';
 import { ConsumerBench } from '../consumers/consumer-bench.ts';
@@ -66,19 +67,13 @@ function beforeMerge(before: () => Promise<void>): Database {
 /** An erasure that begins before the merge and has got as far as it can when the merge runs. */
 function eraseDuring() {
   const erased = Promise.withResolvers<unknown>();
-  const waits = async (): Promise<boolean> =>
-    (
-      await database.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      )
-    ).length > 0;
   const merging = beforeMerge(async () => {
     let ended = false;
     const erasing = erase().finally(() => {
       ended = true;
     });
     erasing.then(erased.resolve, erased.reject);
-    await expect.poll(async () => ended || (await waits())).toBe(true);
+    await expect.poll(async () => ended || (await countWaiting(database)) > 0).toBe(true);
   });
   return { merging, erased: erased.promise };
 }

@@ -22,6 +22,10 @@ beforeEach(async () => {
 });
 afterEach(() => reconciler.close());
 
+async function startAndSettle(): Promise<void> {
+  await reconciler.start();
+  await reconciler.settle();
+}
 const readDueIn = async (): Promise<number | null | undefined> => {
   const [row] = await bench.database.query<{ due: number | null }>(
     'select due_at as due from connector.poll_states where account_id = $1',
@@ -78,8 +82,7 @@ describe('the polling period', () => {
   });
 
   it('continues after a restart when it is due, and asks for no sweep of what was swept', async () => {
-    await reconciler.start();
-    await reconciler.settle();
+    await startAndSettle();
     await reconciler.close();
     await bench.clock.advance(10_000);
     const restarted = createReconciler(options);
@@ -92,8 +95,7 @@ describe('the polling period', () => {
   });
 
   it('polls after two periods what another process planned that was ahead and died', async () => {
-    await reconciler.start();
-    await reconciler.settle();
+    await startAndSettle();
     await bench.database.query('update connector.poll_states set due_at = due_at + 3600000');
     await reconciler.settle();
     await bench.clock.advance(89_000);
@@ -106,8 +108,7 @@ describe('the polling period', () => {
   });
 
   it('leaves an account to a process whose clock is an hour ahead as long as that plans', async () => {
-    await reconciler.start();
-    await reconciler.settle();
+    await startAndSettle();
     for (let periods = 0; periods < 5; periods += 1) {
       await bench.database.query('update connector.poll_states set due_at = $1', [
         bench.clock.now() + 3_645_000 + periods,
@@ -123,8 +124,7 @@ describe('the polling period', () => {
     'does not wait for a time that it planned before its clock was set back, %s',
     async (after) => {
       bench.service.fault = () => (after === 'after a failure' ? 'reset' : undefined);
-      await reconciler.start();
-      await reconciler.settle();
+      await startAndSettle();
       expect(countPolls()).toBe(1);
       bench.clock.jump(-3_600_000);
       await reconciler.settle();
@@ -136,8 +136,7 @@ describe('the polling period', () => {
 
   it('waits as long as the service has asked, also if that is an hour', async () => {
     bench.service.fault = () => ({ status: 429, body: {}, headers: { 'retry-after': '3600' } });
-    await reconciler.start();
-    await reconciler.settle();
+    await startAndSettle();
     await bench.clock.skip(3_500_000);
     await reconciler.settle();
     expect(countPolls()).toBe(1);
@@ -147,8 +146,7 @@ describe('the polling period', () => {
   });
 
   it('spreads what was due together over the next period', async () => {
-    await reconciler.start();
-    await reconciler.settle();
+    await startAndSettle();
     await bench.clock.advance(60_000);
     await reconciler.settle();
     expect(countPolls()).toBe(2);
@@ -179,8 +177,7 @@ describe('the polling period', () => {
   });
 
   it('continues without notifications', async () => {
-    await reconciler.start();
-    await reconciler.settle();
+    await startAndSettle();
     notifier.failing = true;
     await bench.clock.advance(40_500);
     // A look has a statement of its own, and the next one is set when that has ended.
@@ -202,8 +199,7 @@ describe('the polling period', () => {
   });
 
   it('is cut short by an event, once for many events', async () => {
-    await reconciler.start();
-    await reconciler.settle();
+    await startAndSettle();
     await reconciler.pollSoon(ACCOUNT, { fullSweep: true });
     await bench.clock.advance(400);
     await reconciler.pollSoon(ACCOUNT);
@@ -279,8 +275,7 @@ describe('the polling period', () => {
       body: { error: 'rate_limited' },
       headers: { 'retry-after': String(seconds) },
     });
-    await reconciler.start();
-    await reconciler.settle();
+    await startAndSettle();
     bench.service.fault = () => undefined;
     await reconciler.pollSoon(ACCOUNT);
     await bench.clock.advance((seconds - 1) * 1_000);

@@ -5,7 +5,7 @@ import { createWorker, type Duty, type RunEnd, type Worker } from '../../../src/
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
 import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
-import { logTo } from '../../support/log-to.ts';
+import { collectLog } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { openConnectorDatabase, silentLogger } from '../support/event-fixtures.ts';
@@ -149,8 +149,7 @@ it('a run knows whether other keys wait for its place', async () => {
 
 it('a worker looks again when the database is back, reports each outage once, and leaves no timer', async () => {
   const clock = new ManualClock();
-  const lines: string[] = [];
-  const logger = logTo('warn', (line) => lines.push(line));
+  const { lines, logger } = collectLog('warn');
   let looks = 0;
   let isAway = false;
   const duty: Duty = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { seedWorkspace } from '../../support/platform.ts';
+import { addConnection, seedWorkspace } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { useLife } from './life-fixture.ts';
 
@@ -99,10 +99,7 @@ describe('restart, logout and deletion', () => {
       const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
       await life.service.platform.licenses.set(connectionId, { status: 'expired' });
       expect((await life.on(key, 'POST', connectionId, '/restart')).status).toBe(200);
-      const cloud = await life.service.platform.connections.createPaired(workspaceId, {
-        provider: 'cloud_api',
-        phoneNumber: '447700900104',
-      });
+      const cloud = await addConnection(life.service, workspaceId, '447700900104', 'cloud_api');
       expect((await life.on(key, 'POST', cloud.id, '/restart')).body).toEqual({ ok: true, recreated: false });
       expect((await life.detail(key, cloud.id)).status).toBe('connected');
     });
@@ -164,10 +161,7 @@ describe('restart, logout and deletion', () => {
 
     test('is refused for a cloud_api connection, which no call could reconnect', async () => {
       const { key, workspaceId } = await seedWorkspace(life.service);
-      const cloud = await life.service.platform.connections.createPaired(workspaceId, {
-        provider: 'cloud_api',
-        phoneNumber: '447700900104',
-      });
+      const cloud = await addConnection(life.service, workspaceId, '447700900104', 'cloud_api');
       const refused = await life.answers(life.on(key, 'POST', cloud.id, '/logout'));
       expect(refused).toEqual([409, { error: 'not_supported_for_provider' }]);
       expect((await life.detail(key, cloud.id)).status).toBe('connected');
@@ -238,10 +232,7 @@ describe('restart, logout and deletion', () => {
       proves('state.delete.gone', 'choice.unlicensed.allowed');
       const { key, id: connecting } = await life.begin();
       const { workspaceId, connectionId: unlicensed, key: other } = await seedWorkspace(life.service);
-      const cloud = await life.service.platform.connections.createPaired(workspaceId, {
-        provider: 'cloud_api',
-        phoneNumber: '447700900104',
-      });
+      const cloud = await addConnection(life.service, workspaceId, '447700900104', 'cloud_api');
       await life.service.platform.licenses.set(unlicensed, { status: 'expired' });
       await life.breakDown(unlicensed);
       expect((await life.on(key, 'DELETE', connecting)).status).toBe(200);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { seedWorkspace } from '../../support/platform.ts';
+import { addConnection, seedWorkspace } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { useLife } from './life-fixture.ts';
 
@@ -90,10 +90,7 @@ describe('pairing by code', () => {
       proves('state.pairing-code.live');
       proves('errors.already_connected', 'errors.not_supported_for_provider');
       const { key, workspaceId, connectionId } = await seedWorkspace(life.service);
-      const cloud = await life.service.platform.connections.createPaired(workspaceId, {
-        provider: 'cloud_api',
-        phoneNumber: '447700900104',
-      });
+      const cloud = await addConnection(life.service, workspaceId, '447700900104', 'cloud_api');
       const ask = (id: string) =>
         life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber: '4915112345678' }));
       expect(await ask(connectionId)).toEqual([409, { error: 'already_connected' }]);

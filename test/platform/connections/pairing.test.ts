@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { connectionConnectedEvent } from '../../../src/contract/service/events.ts';
 import { generateNumber } from '../../../src/platform/connections/pairing/paired-numbers.ts';
-import { readExactly, seedWorkspace } from '../../support/platform.ts';
+import { addConnection, readExactly, seedWorkspace } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { useLife } from './life-fixture.ts';
 
@@ -94,10 +94,7 @@ describe('pairing a connection', () => {
         status: 'connected',
         licenseStatus: 'expired',
       });
-      const cloud = await life.service.platform.connections.createPaired(workspaceId, {
-        provider: 'cloud_api',
-        phoneNumber: '447700900104',
-      });
+      const cloud = await addConnection(life.service, workspaceId, '447700900104', 'cloud_api');
       expect(await life.detail(key, cloud.id)).toMatchObject({ provider: 'cloud_api', status: 'connected' });
       expect(await life.detail(key, cloud.id)).not.toHaveProperty('qr');
     });
@@ -187,10 +184,7 @@ describe('pairing a connection', () => {
         code: 'already_connected',
       });
       await expect(life.phones().scan('cnothing', shown)).rejects.toMatchObject({ code: 'not_found' });
-      const cloud = await life.service.platform.connections.createPaired(workspaceId, {
-        provider: 'cloud_api',
-        phoneNumber: '447700900104',
-      });
+      const cloud = await addConnection(life.service, workspaceId, '447700900104', 'cloud_api');
       await expect(life.phones().scan(cloud.id, shown)).rejects.toMatchObject({
         code: 'not_supported_for_provider',
       });

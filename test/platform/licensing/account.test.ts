@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { account } from '../../../src/contract/service/account.ts';
 import { readAccount } from '../../../src/platform/licensing/read-account.ts';
 import { ofFile } from '../../support/of-file.ts';
-import { readExactly, startTestPlatform } from '../../support/platform.ts';
+import { addConnection, readExactly, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const DAY = 86_400_000;
@@ -128,10 +128,7 @@ describe('GET /account', () => {
     await licenses.set(second, { status: 'active' });
     expect((await read(key)).slots).toMatchObject({ total: 2, used: 2, available: 0 });
     await remove(key, first);
-    const third = await service.platform.connections.createPaired(id, {
-      provider: 'cloud_api',
-      phoneNumber: '4915112345679',
-    });
+    const third = await addConnection(service, id, '4915112345679', 'cloud_api');
     await licenses.set(third.id, { status: 'none' });
     expect((await read(key)).slots).toMatchObject({ total: 1, used: 1, available: 0 });
     await remove(key, second);

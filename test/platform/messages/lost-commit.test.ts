@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
+import { countWaiting } from '../../support/database.ts';
 import { ofFile } from '../../support/of-file.ts';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { replaceCalls } from '../../support/replace-calls.ts';
 
@@ -40,14 +41,6 @@ function unreliable() {
     away = false;
   };
   return { plan, wrap, back, commitDelayed: delayed.resolve };
-}
-
-/** Whether a transaction waits for another one. */
-async function isWaiting({ database }: TestPlatform): Promise<boolean> {
-  const waiting = await database.query(
-    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-  );
-  return waiting.length > 0;
 }
 
 describe('a send whose commit fails', () => {
@@ -117,7 +110,7 @@ describe('a send whose commit fails', () => {
     plan.push('delay', 'refuse');
     expect((await service.call('POST', '/messages', { key, body })).status).toBe(500);
     const retry = service.call('POST', '/messages', { key, body });
-    await expect.poll(() => isWaiting(service)).toBe(true);
+    await expect.poll(() => countWaiting(service.database)).not.toBe(0);
     commitDelayed();
     expect((await retry).body).toEqual({ error: 'in_progress' });
     const [sent] = await service.platform.contacts.received(body.to);

@@ -1,18 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { messageReceivedEvent } from '../../../src/contract/service/events.ts';
+import { countWaiting } from '../../support/database.ts';
 import { ofFile } from '../../support/of-file.ts';
-import { readExactly, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
+import { readExactly, seedWorkspace, startTestPlatform, toldOf } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const from = '4915500000001';
 
 describe('a message from a person', () => {
   const service = ofFile(startTestPlatform);
-
-  async function ledgerOf(connectionId: string) {
-    const entries = await service.platform.ledger.read({}, 1_000_000);
-    return entries.filter((entry) => entry.connectionId === connectionId);
-  }
 
   test('is reported with exactly the documented keys, under the id of the list', async () => {
     proves('events.received.exact', 'events.received.id', 'events.received.from', 'events.received.fires');
@@ -26,7 +22,7 @@ describe('a message from a person', () => {
       from,
       text: 'good evening',
     });
-    const [entry] = await ledgerOf(connectionId);
+    const [entry] = await toldOf(service, connectionId);
     const page = await service.call('GET', '/messages', { key });
     expect(entry?.payload).toEqual({
       event: 'message.received',
@@ -59,7 +55,7 @@ describe('a message from a person', () => {
     const batch = Array.from({ length: 2_000 }, (_, index) => ({ from, text: `text ${index}` }));
     const ids = await service.platform.messages.receiveMany(connectionId, batch);
     expect(new Set(ids).size).toBe(2_000);
-    expect((await ledgerOf(connectionId)).map((entry) => entry.messageId)).toEqual(ids);
+    expect((await toldOf(service, connectionId)).map((entry) => entry.messageId)).toEqual(ids);
     const rows = await service.database.query<{ id: string; text: string }>(
       'SELECT id, text FROM platform.messages WHERE connection_id = $1 ORDER BY position',
       [connectionId],
@@ -70,7 +66,7 @@ describe('a message from a person', () => {
   test('an empty batch is no message', async () => {
     const { connectionId } = await seedWorkspace(service);
     expect(await service.platform.messages.receiveMany(connectionId, [])).toEqual([]);
-    expect(await ledgerOf(connectionId)).toEqual([]);
+    expect(await toldOf(service, connectionId)).toEqual([]);
   });
 
   test('characters that cannot be stored are replaced, in the list and in the event', async () => {
@@ -78,7 +74,7 @@ describe('a message from a person', () => {
     await service.platform.messages.receive(connectionId, { from, text: 'nul \0, half \ud83d, whole 👋' });
     const text = 'nul \ufffd, half \ufffd, whole 👋';
     expect((await service.call('GET', '/messages', { key })).body).toMatchObject({ messages: [{ text }] });
-    expect((await ledgerOf(connectionId))[0]?.payload).toMatchObject({ message: { text } });
+    expect((await toldOf(service, connectionId))[0]?.payload).toMatchObject({ message: { text } });
   });
 
   test('is refused for an unknown connection', async () => {
@@ -94,13 +90,7 @@ describe('a message from a person', () => {
       const written = Array.from({ length: 20 }, (_, index) =>
         service.platform.messages.receive(connectionId, { from, text: `text ${index}` }),
       );
-      await expect
-        .poll(() =>
-          tx.query(
-            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
-          ),
-        )
-        .not.toEqual([]);
+      await expect.poll(() => countWaiting(tx)).not.toBe(0);
       expect((await service.call('GET', '/messages', { key })).status).toBe(200);
       return { written };
     });
@@ -116,6 +106,6 @@ describe('a message from a person', () => {
       await service.database.query('ALTER TABLE platform.ledger_hidden RENAME TO ledger');
     }
     expect((await service.call('GET', '/messages', { key })).body).toMatchObject({ messages: [] });
-    expect(await ledgerOf(connectionId)).toEqual([]);
+    expect(await toldOf(service, connectionId)).toEqual([]);
   });
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ListMessagesAnswer } from '../../../src/contract/service/messages.ts';
+import { countWaiting } from '../../support/database.ts';
 import { ofFile } from '../../support/of-file.ts';
-import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
+import { seedWorkspace, startTestPlatform, toldOf } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const MINUTE = 60_000;
@@ -21,11 +22,6 @@ describe('while a session is broken', () => {
     return (body as ListMessagesAnswer).messages;
   }
 
-  async function toldOf(connectionId: string) {
-    const entries = await service.platform.ledger.read({}, 1_000_000);
-    return entries.filter((entry) => entry.connectionId === connectionId);
-  }
-
   test('a message during a recovery and a restart do not deadlock', async () => {
     const { key, workspaceId, connectionId } = await seedWorkspace(service);
     await service.platform.outages.begin(connectionId, { cause: 'zombie' });
@@ -34,12 +30,7 @@ describe('while a session is broken', () => {
       await tx.query('SELECT 1 FROM platform.connections WHERE id = $1 FOR UPDATE', [connectionId]);
       const written = writes(connectionId, 'now');
       const restarted = service.call('POST', `/connections/${connectionId}/restart`, { key });
-      for (let waiting = 0; waiting < 2; ) {
-        const rows = await service.database.query(
-          "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
-        );
-        waiting = rows.length;
-      }
+      while ((await countWaiting(service.database)) < 2);
       await tx.query('UPDATE platform.network_sessions SET alive = true WHERE connection_id = $1', [
         connectionId,
       ]);
@@ -71,7 +62,7 @@ describe('while a session is broken', () => {
         [second.messageId, 'two', now()],
         [first.messageId, 'one', now()],
       ]);
-      const told = await toldOf(connectionId);
+      const told = await toldOf(service, connectionId);
       expect(told.map(({ event, messageId }) => [event, messageId])).toEqual([
         ['connection.disconnected', null],
         ['connection.connected', null],
@@ -97,7 +88,7 @@ describe('while a session is broken', () => {
     await service.platform.outages.recover(connectionId);
     await advance(SECOND);
     expect(await listed(key)).toMatchObject([{ status: 'read' }]);
-    const told = (await toldOf(connectionId)).filter(({ status }) => status !== 'sent');
+    const told = (await toldOf(service, connectionId)).filter(({ status }) => status !== 'sent');
     expect(told.map(({ status, payload }) => [status, payload['message']])).toEqual([
       ['delivered', expect.objectContaining({ timestamp: sent + MINUTE })],
       ['read', expect.objectContaining({ timestamp: sent + 2 * MINUTE })],
@@ -134,7 +125,7 @@ describe('while a session is broken', () => {
     await advance(SECOND);
     await licenses.set(connectionId, { status: 'active' });
     await advance(MINUTE);
-    expect((await toldOf(connectionId)).map(({ status }) => status)).toEqual(['sent']);
+    expect((await toldOf(service, connectionId)).map(({ status }) => status)).toEqual(['sent']);
     expect(await listed(key)).toMatchObject([{ text: 'unheard' }, { text: 'hello', status: 'delivered' }]);
   });
 
@@ -171,7 +162,7 @@ describe('while a session is broken', () => {
     await writes(connectionId, 'at last');
     await advance(MINUTE);
     expect((await listed(key)).map(({ text }) => text)).toEqual(['at last', 'hello']);
-    expect(await toldOf(connectionId)).toHaveLength(2);
+    expect(await toldOf(service, connectionId)).toHaveLength(2);
   });
 
   test('a phone that is switched off is an outage, and one that is switched on ends it', async () => {
@@ -187,7 +178,7 @@ describe('while a session is broken', () => {
       blocked: ['4915500000009'],
     });
     await advance(SECOND);
-    expect((await toldOf(connectionId)).map(({ event }) => event)).toEqual([
+    expect((await toldOf(service, connectionId)).map(({ event }) => event)).toEqual([
       'connection.disconnected',
       'connection.connected',
       'message.received',
@@ -202,6 +193,8 @@ describe('while a session is broken', () => {
     await outages.setPhone(connectionId, { on: false });
     await outages.setPhone(connectionId, { on: true });
     await advance(5 * MINUTE);
-    expect((await toldOf(connectionId)).map(({ event }) => event)).toEqual(['connection.disconnected']);
+    expect((await toldOf(service, connectionId)).map(({ event }) => event)).toEqual([
+      'connection.disconnected',
+    ]);
   });
 });

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { addConnection } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import {
   encode,
@@ -124,10 +125,7 @@ describe('an authorize request', () => {
       'invalid_scope',
     );
     const abroad = await world.service.platform.workspaces.create({ kind: 'standalone' });
-    const { id } = await world.service.platform.connections.createPaired(abroad.id, {
-      provider: 'qr',
-      phoneNumber: '4915187654321',
-    });
+    const { id } = await addConnection(world.service, abroad.id, '4915187654321');
     const reply = await world.authorize(app, { connection_ids: id });
     expect(returned(reply).get('code')).toBeNull();
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { connectionListAnswer } from '../../../src/contract/service/connections.ts';
 import { ofFile } from '../../support/of-file.ts';
-import { readExactly, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
+import { addConnection, readExactly, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const DAY = 86_400_000;
@@ -104,10 +104,7 @@ describe('GET /connections', () => {
   test('lists only what the key has access to, and applies a narrowing on the next call', async () => {
     proves('auth.key.live-connections');
     const { workspaceId, connectionId } = await seedWorkspace(service);
-    const second = await service.platform.connections.createPaired(workspaceId, {
-      provider: 'cloud_api',
-      phoneNumber: '4915100000002',
-    });
+    const second = await addConnection(service, workspaceId, '4915100000002', 'cloud_api');
     const { id, key } = await service.platform.apiKeys.create(workspaceId);
     expect((await list(key)).map((item) => item.id)).toEqual([connectionId, second.id]);
     await service.platform.apiKeys.change(id, { connectionIds: [second.id] });

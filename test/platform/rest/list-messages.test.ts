@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { listMessagesAnswer } from '../../../src/contract/service/messages.ts';
 import { ofFile } from '../../support/of-file.ts';
-import { readExactly, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
+import { addConnection, readExactly, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 describe('GET /messages', () => {
@@ -100,10 +100,7 @@ describe('GET /messages', () => {
   test('paging neither skips nor repeats while messages of the same millisecond arrive', async () => {
     proves('messages.list.cursor');
     const { key, workspaceId, connectionId } = await seedWorkspace(service);
-    const other = await service.platform.connections.createPaired(workspaceId, {
-      provider: 'cloud_api',
-      phoneNumber: '4915100000003',
-    });
+    const other = await addConnection(service, workspaceId, '4915100000003', 'cloud_api');
     const ids: string[] = [];
     for (let round = 0; round < 10; round += 1) {
       ids.push(...(await receive(connectionId, 'one', 'two', 'three')), ...(await receive(other.id, 'four')));
@@ -123,10 +120,7 @@ describe('GET /messages', () => {
   test('limits the list to one connection', async () => {
     proves('messages.list.filter', 'messages.list.query');
     const { key, workspaceId, connectionId } = await seedWorkspace(service);
-    const other = await service.platform.connections.createPaired(workspaceId, {
-      provider: 'qr',
-      phoneNumber: '4915100000004',
-    });
+    const other = await addConnection(service, workspaceId, '4915100000004');
     await receive(connectionId, 'here');
     await receive(other.id, 'there', 'there too');
     const page = await list(key, `?connectionId=${other.id}&limit=1`);
@@ -151,10 +145,7 @@ describe('GET /messages', () => {
   test('hides messages of a connection whose license has lapsed', async () => {
     proves('choice.unlicensed.hidden');
     const { key, workspaceId, connectionId } = await seedWorkspace(service);
-    const other = await service.platform.connections.createPaired(workspaceId, {
-      provider: 'qr',
-      phoneNumber: '4915100000005',
-    });
+    const other = await addConnection(service, workspaceId, '4915100000005');
     await receive(connectionId, 'lapsed');
     await receive(other.id, 'licensed');
     await service.platform.licenses.set(connectionId, { status: 'expired' });
@@ -213,10 +204,7 @@ describe('GET /messages', () => {
 
   test('createdAt never decreases from the oldest to the newest, with concurrent writers and a clock that jumps back', async () => {
     const { key, workspaceId, connectionId } = await seedWorkspace(service);
-    const other = await service.platform.connections.createPaired(workspaceId, {
-      provider: 'qr',
-      phoneNumber: '4915100000006',
-    });
+    const other = await addConnection(service, workspaceId, '4915100000006');
     const writers = Array.from({ length: 20 }, async (_, index) => {
       if (index === 10) service.clock.jump(-60_000);
       await service.clock.advance(1);

@@ -6,7 +6,7 @@ import { createCallEdge } from '../../../src/sandbox/faults/around-calls.ts';
 import type { Fault } from '../../../src/sandbox/faults/fault.ts';
 import { createMuteDatabase } from '../../support/mute-database.ts';
 import { ofFile } from '../../support/of-file.ts';
-import { readExactly, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
+import { readExactly, seedWorkspace, startTestPlatform, toldOf } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const DAY = 86_400_000;
@@ -42,8 +42,6 @@ describe('media', () => {
       (row) => row.media_id,
     );
   const filesOfMessages = () => service.database.query('SELECT id FROM platform.media');
-  const told = async (connectionId: string) =>
-    (await service.platform.ledger.read({}, 100_000)).filter((entry) => entry.connectionId === connectionId);
 
   /** Runs `work`, during which the bytes that no message needs cannot be deleted. */
   async function withoutDiscard<T>(work: () => Promise<T>): Promise<T> {
@@ -96,7 +94,7 @@ describe('media', () => {
         status: 'sent',
       });
       expect(await bytesOf(await fetchFile(stored?.mediaUrl ?? null))).toEqual(FILE);
-      expect((await told(connectionId)).map((entry) => entry.event)).toEqual(['message.status']);
+      expect((await toldOf(service, connectionId)).map((entry) => entry.event)).toEqual(['message.status']);
     });
 
     it('has no text without a caption, as with an empty one', async () => {
@@ -328,7 +326,7 @@ describe('media', () => {
         text: 'Look',
         mediaType: 'image/jpeg',
       });
-      const [event] = await told(connectionId);
+      const [event] = await toldOf(service, connectionId);
       expect(event?.payload).toMatchObject({
         event: 'message.received',
         message: { id: messageId, from, text: 'Look', media_url: stored?.mediaUrl, media_type: 'image/jpeg' },
@@ -341,7 +339,7 @@ describe('media', () => {
       const { key, connectionId } = await seed();
       await service.platform.messages.receiveFile(connectionId, newPhone(), file);
       expect((await list(key))[0]?.text).toBeNull();
-      expect((await told(connectionId))[0]?.payload).toMatchObject({ message: { text: null } });
+      expect((await toldOf(service, connectionId))[0]?.payload).toMatchObject({ message: { text: null } });
     });
 
     it('has neither URL nor type for a text', async () => {
@@ -349,7 +347,7 @@ describe('media', () => {
       const { key, connectionId } = await seed();
       await service.platform.messages.receive(connectionId, { from: newPhone(), text: 'hello' });
       expect((await list(key))[0]).toMatchObject({ mediaUrl: null, mediaType: null });
-      expect((await told(connectionId))[0]?.payload).toMatchObject({
+      expect((await toldOf(service, connectionId))[0]?.payload).toMatchObject({
         message: { media_url: null, media_type: null },
       });
     });

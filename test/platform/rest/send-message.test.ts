@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { listMessagesAnswer, sendMessageAnswer } from '../../../src/contract/service/messages.ts';
 import { ofFile } from '../../support/of-file.ts';
-import { readExactly, seedWorkspace, startTestPlatform } from '../../support/platform.ts';
+import {
+  addConnection,
+  readExactly,
+  seedWorkspace,
+  startTestPlatform,
+  toldOf,
+} from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 
 const DAY = 86_400_000;
@@ -17,11 +23,6 @@ describe('POST /messages', () => {
   async function stored(key: string) {
     const answer = await service.call('GET', '/messages?limit=100', { key });
     return readExactly(listMessagesAnswer, answer.body).messages;
-  }
-
-  async function ledgerOf(connectionId: string) {
-    const entries = await service.platform.ledger.read({}, 1_000_000);
-    return entries.filter((entry) => entry.connectionId === connectionId);
   }
 
   test('returns exactly messageId, waMessageId and status, and stores the message under that id', async () => {
@@ -63,10 +64,10 @@ describe('POST /messages', () => {
     const { key, connectionId } = await seedWorkspace(service);
     const answer = await send(key, { connectionId, to: newPhone(), text: 'hello' });
     const { messageId, waMessageId } = sendMessageAnswer.parse(answer.body);
-    expect(await ledgerOf(connectionId)).toMatchObject([
+    expect(await toldOf(service, connectionId)).toMatchObject([
       { event: 'message.status', messageId, status: 'sent' },
     ]);
-    const [entry] = await ledgerOf(connectionId);
+    const [entry] = await toldOf(service, connectionId);
     expect(entry?.payload).toEqual({
       event: 'message.status',
       connection_id: connectionId,
@@ -78,10 +79,7 @@ describe('POST /messages', () => {
     proves('service.cloud-api.silent', 'service.cloud-api.polled', 'service.provider.same-shapes');
     proves('events.qr-only');
     const { key, workspaceId } = await seedWorkspace(service);
-    const { id } = await service.platform.connections.createPaired(workspaceId, {
-      provider: 'cloud_api',
-      phoneNumber: '4915100000010',
-    });
+    const { id } = await addConnection(service, workspaceId, '4915100000010', 'cloud_api');
     const to = newPhone();
     await service.platform.contacts.put(to, { deliverAfterMs: 100, readAfterMs: 200 });
     expect((await send(key, { connectionId: id, to, text: 'hello' })).status).toBe(200);
@@ -91,7 +89,7 @@ describe('POST /messages', () => {
       { connectionId: id, direction: 'incoming', text: 'hi' },
       { connectionId: id, direction: 'outgoing', text: 'hello', status: 'read' },
     ]);
-    expect(await ledgerOf(id)).toEqual([]);
+    expect(await toldOf(service, id)).toEqual([]);
   });
 
   test.each([
@@ -203,7 +201,7 @@ describe('POST /messages', () => {
     const answer = await send(key, { connectionId, to, text: 'hello' });
     expect([answer.status, answer.body]).toEqual([422, { error: 'recipient_not_on_whatsapp' }]);
     expect(await stored(key)).toEqual([]);
-    expect(await ledgerOf(connectionId)).toEqual([]);
+    expect(await toldOf(service, connectionId)).toEqual([]);
   });
 
   describe('with an idempotency key', () => {
@@ -217,16 +215,13 @@ describe('POST /messages', () => {
       expect([second.status, second.body]).toEqual([200, first.body]);
       expect(await phoneOf(to)).toHaveLength(1);
       expect(await stored(key)).toHaveLength(1);
-      expect(await ledgerOf(connectionId)).toHaveLength(1);
+      expect(await toldOf(service, connectionId)).toHaveLength(1);
     });
 
     test('and a different connection, recipient or content returns idempotency_key_reuse and sends nothing', async () => {
       proves('choice.send-key.other-body');
       const { key, workspaceId, connectionId } = await seedWorkspace(service);
-      const second = await service.platform.connections.createPaired(workspaceId, {
-        provider: 'qr',
-        phoneNumber: newPhone(),
-      });
+      const second = await addConnection(service, workspaceId, newPhone());
       const [to, other] = [newPhone(), newPhone()];
       const media = { filename: 'one.png', mimetype: 'image/png', data: 'QUJD' };
       const text = { connectionId, to, text: 'one', idempotencyKey: 'k-2' };
@@ -253,10 +248,7 @@ describe('POST /messages', () => {
     test('returns the answer only to credentials with access to the connection', async () => {
       proves('choice.send-key.reach');
       const { key, workspaceId, connectionId } = await seedWorkspace(service);
-      const { id: elsewhere } = await service.platform.connections.createPaired(workspaceId, {
-        provider: 'qr',
-        phoneNumber: newPhone(),
-      });
+      const { id: elsewhere } = await addConnection(service, workspaceId, newPhone());
       const to = newPhone();
       const body = { connectionId, to, text: 'secret', idempotencyKey: 'k-8' };
       const first = await send(key, body);

@@ -34,8 +34,7 @@ describe('delivery', () => {
   it.each([200, 201, 202, 204, 299])('treats %i as a success', async (status) => {
     proves('delivery.success');
     hook.receiver.script({ status });
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage1'));
     const [delivery] = await hook.fixture.delivery.list({ limit: 10 });
     expect(delivery).toMatchObject({ outcome: 'delivered', attempts: [{ at: start, status }] });
     expect(hook.receiver.requests).toHaveLength(1);
@@ -101,8 +100,7 @@ describe('delivery', () => {
     expect(begun).toMatchObject({ attempts: [], url: HOOK });
     expect(await hook.fixture.delivery.find(begun?.id ?? 0)).toEqual(begun);
     await hook.fixture.clock.advance(1);
-    await hook.fixture.pass(500);
-    await hook.fixture.delivery.settle();
+    await hook.fixture.retry(500);
     const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
     expect(delivery?.attempts).toEqual([
       { at: start, ms: 10_000, error: 'timeout' },
@@ -115,8 +113,7 @@ describe('delivery', () => {
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.receiver.received(1);
     await hook.fixture.pass(10_000);
-    await hook.fixture.pass(500);
-    await hook.fixture.delivery.settle();
+    await hook.fixture.retry(500);
     const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
     expect(delivery?.attempts[0]).toMatchObject({ ms: 10_000, error: 'timeout' });
     expect(delivery?.outcome).toBe('delivered');
@@ -129,8 +126,7 @@ describe('delivery', () => {
       const elsewhere = await startReceiver();
       hook.receiver.script({ status, headers: { Location: `${elsewhere.origin}/elsewhere` } });
       await hook.fixture.emit(receivedEvent('cmessage1'));
-      await hook.fixture.pass(500);
-      await hook.fixture.delivery.settle();
+      await hook.fixture.retry(500);
       expect(elsewhere.connections).toBe(0);
       expect(hook.receiver.requests.map(({ path }) => path)).toEqual([
         '/webhooks/messaging?tag=1',
@@ -148,11 +144,10 @@ describe('delivery', () => {
     const other = await startReceiver();
     hook.fixture.tunnels.set('other.example.com', other.origin);
     await hook.fixture.configuration.put('cworkspace000000000000002', 'https://other.example.com/');
-    await hook.fixture.emit(
+    await hook.fixture.deliver(
       receivedEvent('cmessage1'),
       receivedEvent('cmessage2', 'hello', 'cworkspace000000000000002'),
     );
-    await hook.fixture.delivery.settle();
     const told = [hook.receiver, other].map(({ requests }) =>
       requests.map(({ body }) => JSON.parse(body.toString()).message.id),
     );
@@ -162,8 +157,7 @@ describe('delivery', () => {
 
   it('reads an answer of 8 MB and uses its status', async () => {
     hook.receiver.script({ status: 200, body: Buffer.alloc(8 * 1024 * 1024, 'x') });
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage1'));
     expect((await hook.fixture.delivery.list({ limit: 1 }))[0]).toMatchObject({
       outcome: 'delivered',
       attempts: [{ status: 200 }],
@@ -175,8 +169,7 @@ describe('delivery', () => {
     await hook.receiver.close();
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.pass(500);
-    await hook.fixture.pass(1_000);
-    await hook.fixture.delivery.settle();
+    await hook.fixture.retry(1_000);
     const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
     expect(delivery?.outcome).toBe('dropped');
     expect(delivery?.attempts.map(({ error }) => error)).toEqual([
@@ -188,8 +181,7 @@ describe('delivery', () => {
 
   it('keeps connections alive between events', async () => {
     for (let index = 0; index < 5; index += 1) {
-      await hook.fixture.emit(receivedEvent(`cmessage${index}`));
-      await hook.fixture.delivery.settle();
+      await hook.fixture.deliver(receivedEvent(`cmessage${index}`));
     }
     expect(hook.receiver.requests).toHaveLength(5);
     expect(hook.receiver.connections).toBe(1);
@@ -211,8 +203,7 @@ describe('delivery', () => {
     const moved = await startReceiver();
     hook.fixture.tunnels.set('moved.example.com', moved.origin);
     await hook.fixture.configuration.put(WORKSPACE, 'https://moved.example.com/');
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage1'));
     expect(hook.receiver.requests).toHaveLength(0);
     expect(moved.requests).toHaveLength(1);
     await moved.close();
@@ -247,20 +238,17 @@ describe('delivery', () => {
   });
 
   it('opens no connection to the previous target of a tunnel', async () => {
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage1'));
     const moved = await startReceiver();
     hook.fixture.tunnels.set(HOST, moved.origin);
-    await hook.fixture.emit(receivedEvent('cmessage2'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage2'));
     expect(hook.receiver.requests).toHaveLength(1);
     expect(moved.requests).toHaveLength(1);
     await moved.close();
   });
 
   it('records that an event had no webhook', async () => {
-    await hook.fixture.emit(receivedEvent('cmessage1', 'hello', 'cworkspacewithoutwebhook1'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage1', 'hello', 'cworkspacewithoutwebhook1'));
     expect((await hook.fixture.delivery.list({ limit: 1 }))[0]).toMatchObject({
       outcome: 'dropped',
       reason: 'no_webhook',
@@ -295,8 +283,7 @@ describe('delivery', () => {
 
   it('lists newest first, filtered and in pages', async () => {
     const other = { ...receivedEvent('cmessage9'), connectionId: 'cconnection00000000000002' };
-    await hook.fixture.emit(...receivedEvents(5), other);
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(...receivedEvents(5), other);
     const ids = async (filter: object) =>
       (await hook.fixture.delivery.list({ limit: 10, ...filter })).map(({ messageId }) => messageId);
     expect(await ids({})).toEqual([
@@ -315,8 +302,7 @@ describe('delivery', () => {
 
   describe('the end of the process', () => {
     it('marks deliveries that a crash interrupted as dropped at the next start', async () => {
-      await hook.fixture.emit(receivedEvent('cmessage1'));
-      await hook.fixture.delivery.settle();
+      await hook.fixture.deliver(receivedEvent('cmessage1'));
       await recordEvents(
         hook.fixture.database,
         [receivedEvent('cmessage2'), receivedEvent('cmessage3')],
@@ -335,8 +321,7 @@ describe('delivery', () => {
     });
 
     it('does not reuse an id after a restart', async () => {
-      await hook.fixture.emit(receivedEvent('cmessage1'));
-      await hook.fixture.delivery.settle();
+      await hook.fixture.deliver(receivedEvent('cmessage1'));
       const next = await hook.fixture.restart();
       next.wake(await recordEvents(hook.fixture.database, [receivedEvent('cmessage2')], start));
       await next.settle();

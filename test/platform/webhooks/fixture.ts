@@ -62,8 +62,12 @@ export interface WebhookFixture {
   readonly delivery: Delivery;
   /** Commits events, and starts their delivery. */
   emit(...events: readonly NewEvent[]): Promise<void>;
+  /** The same, and ends when nothing is left to do at this time. */
+  deliver(...events: readonly NewEvent[]): Promise<void>;
   /** Waits until something waits for `ms`, and lets them pass. */
   pass(ms: number): Promise<void>;
+  /** The same, and ends when the attempts that were due then have ended. */
+  retry(ms: number): Promise<void>;
   /** Another delivery over the same database, as after a restart. */
   restart(): Promise<Delivery>;
   close(): Promise<void>;
@@ -108,16 +112,24 @@ export async function createWebhookFixture(options: Partial<DeliveryOptions> = {
   };
   await configuration.load();
   const delivery = await create();
+  const emit: WebhookFixture['emit'] = async (...events) =>
+    delivery.wake(await database.transaction((tx) => recordEvents(tx, events, clock.now())));
   return {
     database,
     clock,
     tunnels,
     configuration,
     delivery,
-    async emit(...events) {
-      delivery.wake(await database.transaction((tx) => recordEvents(tx, events, clock.now())));
+    emit,
+    async deliver(...events) {
+      await emit(...events);
+      await delivery.settle();
     },
     pass: (ms) => clock.pass(ms),
+    async retry(ms) {
+      await clock.pass(ms);
+      await delivery.settle();
+    },
     restart: create,
     async close() {
       for (const one of made) await one.close();

@@ -49,8 +49,7 @@ describe('the queue of an account', () => {
     await hook.fixture.emit(...receivedEvents(6));
     await hook.receiver.received(6);
     await hook.fixture.clock.timerSet(500);
-    await hook.fixture.pass(500);
-    await hook.fixture.delivery.settle();
+    await hook.fixture.retry(500);
     expect(hook.receiver.requests).toHaveLength(8);
   });
 
@@ -121,11 +120,9 @@ describe('the queue of an account', () => {
 
   it('signs with the present time after the clock of the machine was set back', async () => {
     proves('delivery.timestamp-header');
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage1'));
     hook.fixture.clock.jump(-3_600_000);
-    await hook.fixture.emit(receivedEvent('cmessage2'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage2'));
     const signed = hook.receiver.requests.map(({ headers }) => Number(headers['x-service-timestamp']?.[0]));
     const now = hook.fixture.clock.now();
     expect(signed).toEqual([now + 3_600_000, now]);
@@ -192,8 +189,7 @@ describe('while the database fails', () => {
   it('an event waits until its delivery can be claimed', async () => {
     failOnce('"due_at" <=', 'before');
     await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.pass(1_000);
-    await hook.fixture.delivery.settle();
+    await hook.fixture.retry(1_000);
     expect(hook.receiver.requests).toHaveLength(1);
   });
 
@@ -202,8 +198,7 @@ describe('while the database fails', () => {
     async (fate) => {
       failOnce('||', fate);
       await hook.fixture.emit(receivedEvent('cmessage1'));
-      await hook.fixture.pass(1_000);
-      await hook.fixture.delivery.settle();
+      await hook.fixture.retry(1_000);
       expect(await hook.fixture.delivery.list({ limit: 10 })).toMatchObject([
         { outcome: 'delivered', attempts: [{ status: 200 }] },
       ]);

@@ -22,6 +22,12 @@ class Runs {
     },
   });
 
+  /** How many runs have begun after this time. */
+  async begunAfter(ms: number): Promise<number> {
+    await this.clock.advance(ms);
+    return this.begun.length;
+  }
+
   async end(index: number): Promise<void> {
     this.begun[index]?.resolve();
     await this.begun[index]?.promise;
@@ -35,15 +41,11 @@ describe('repeated work', () => {
     runs.repeat.start();
     await runs.clock.advance(50);
     runs.repeat.start();
-    await runs.clock.advance(99);
-    expect(runs.begun).toHaveLength(0);
-    await runs.clock.advance(1);
-    expect(runs.begun).toHaveLength(1);
-    await runs.clock.advance(1_000);
-    expect(runs.begun).toHaveLength(1);
+    expect(await runs.begunAfter(99)).toBe(0);
+    expect(await runs.begunAfter(1)).toBe(1);
+    expect(await runs.begunAfter(1_000)).toBe(1);
     await runs.end(0);
-    await runs.clock.advance(100);
-    expect(runs.begun).toHaveLength(2);
+    expect(await runs.begunAfter(100)).toBe(2);
     await runs.end(1);
     await runs.repeat.stop();
   });
@@ -55,8 +57,7 @@ describe('repeated work', () => {
     runs.begun[0]?.reject(new Error('away'));
     await runs.repeat.settle();
     expect(runs.errors).toEqual([new Error('away')]);
-    await runs.clock.advance(100);
-    expect(runs.begun).toHaveLength(2);
+    expect(await runs.begunAfter(100)).toBe(2);
     await runs.end(1);
     await runs.repeat.stop();
   });
@@ -65,8 +66,7 @@ describe('repeated work', () => {
     const runs = new Runs();
     const first = runs.repeat.runNow();
     const second = runs.repeat.runNow();
-    await runs.clock.advance(0);
-    expect(runs.begun).toHaveLength(1);
+    expect(await runs.begunAfter(0)).toBe(1);
     await runs.end(0);
     await first;
     expect(runs.begun).toHaveLength(2);
@@ -91,10 +91,8 @@ describe('repeated work', () => {
     runs.repeat.trigger();
     await runs.clock.advance(0);
     await runs.end(0);
-    await runs.clock.advance(99);
-    expect(runs.begun).toHaveLength(1);
-    await runs.clock.advance(1);
-    expect(runs.begun).toHaveLength(2);
+    expect(await runs.begunAfter(99)).toBe(1);
+    expect(await runs.begunAfter(1)).toBe(2);
     await runs.end(1);
     await runs.repeat.stop();
   });
@@ -106,8 +104,7 @@ describe('repeated work', () => {
     runs.repeat.trigger();
     await runs.clock.advance(0);
     await runs.end(0);
-    await runs.clock.advance(10_000);
-    expect(runs.begun).toHaveLength(1);
+    expect(await runs.begunAfter(10_000)).toBe(1);
   });
 
   it('aborts the current run when stopped, waits for its end, and starts no other', async () => {
@@ -124,7 +121,6 @@ describe('repeated work', () => {
     await runs.end(0);
     await stop;
     await runs.repeat.runNow();
-    await runs.clock.advance(1_000);
-    expect(runs.begun).toHaveLength(1);
+    expect(await runs.begunAfter(1_000)).toBe(1);
   });
 });

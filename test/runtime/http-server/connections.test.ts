@@ -10,7 +10,7 @@ import {
   startHttpServer,
 } from '../../../src/runtime/http-server/http-server.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { logTo } from '../../support/log-to.ts';
+import { collectLog } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { watchPieces } from '../../support/watch-pieces.ts';
 import { connectRaw, postRequest, type RawClient } from './raw-client.ts';
@@ -229,8 +229,7 @@ describe('beyond the maximum number of connections', () => {
   });
 
   it('is logged once in ten seconds, with their number', async () => {
-    const lines: string[] = [];
-    const logger = logTo('warn', (line) => lines.push(line));
+    const { lines, logger } = collectLog('warn');
     const clock = new ManualClock();
     const server = await start({ limits: { maxConnections: 1 }, logger, clock });
     await connectTo(server);

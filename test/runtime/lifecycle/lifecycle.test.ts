@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createLifecycle, type Lifecycle } from '../../../src/runtime/lifecycle/lifecycle.ts';
-import { logTo } from '../../support/log-to.ts';
+import { collectLog } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 interface Prepared {
@@ -15,8 +15,7 @@ interface Prepared {
 
 function prepare(deadlineMs = 1_000, onStart?: (name: string) => () => void): Prepared {
   const clock = new ManualClock();
-  const lines: string[] = [];
-  const logger = logTo('info', (line) => lines.push(line));
+  const { lines, logger } = collectLog('info');
   return { clock, lines, lifecycle: createLifecycle({ logger, clock, deadlineMs, onStart }) };
 }
 

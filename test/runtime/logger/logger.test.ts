@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { createLogger, type Logger, writeTo } from '../../../src/runtime/logger/logger.ts';
-import { logTo } from '../../support/log-to.ts';
+import { collectLog } from '../../support/log-to.ts';
 
 interface Written {
   readonly text: () => string;
@@ -11,8 +11,7 @@ interface Written {
 }
 
 function capture(): Written {
-  const lines: string[] = [];
-  const logger = logTo('trace', (line) => lines.push(line));
+  const { lines, logger } = collectLog('trace');
   return {
     logger,
     text: () => lines.join(''),
@@ -207,8 +206,7 @@ describe('the logger', () => {
   });
 
   it('respects its level', () => {
-    const lines: string[] = [];
-    const logger = logTo('warn', (l) => lines.push(l));
+    const { lines, logger } = collectLog('warn');
     logger.info('quiet');
     logger.child({}).warn('loud');
     expect(lines).toHaveLength(1);

@@ -6,7 +6,7 @@ import type { Notifier } from '../../../src/runtime/notifier/notifier.ts';
 import { openNotifier } from '../../../src/runtime/notifier/open-notifier.ts';
 import { createPostgresNotifier } from '../../../src/runtime/notifier/postgres-notifier.ts';
 import { createTestDatabase } from '../../support/database.ts';
-import { logTo } from '../../support/log-to.ts';
+import { collectLog } from '../../support/log-to.ts';
 import { PGBOUNCER, startPgbouncer } from '../../support/pgbouncer.ts';
 import { CARRIERS, type Carrier } from './carriers.ts';
 
@@ -190,8 +190,7 @@ for (const kind of CARRIERS) {
     });
 
     it('fail with only a few log lines', async () => {
-      const lines: string[] = [];
-      const logger = logTo('trace', (line) => lines.push(line));
+      const { lines, logger } = collectLog('trace');
       const { open: opened, proxy } = await open();
       const notifier = await opened(logger);
       notifier.subscribe('work', new Heard().on);

@@ -79,6 +79,12 @@ function supervise(count: number): Supervisor {
   return createSupervisor({ count, launch, drainMs: DRAIN_MS, clock, logger });
 }
 
+async function started(count: number): Promise<Supervisor> {
+  const supervisor = supervise(count);
+  await supervisor.start();
+  return supervisor;
+}
+
 /** The `nth` process that was launched, from 1. */
 function launched(nth: number): FakeProcess {
   const found = processes[nth - 1];
@@ -129,8 +135,7 @@ describe('a start', () => {
 
 describe('a roll-out', () => {
   it('replaces processes one by one, and stops each only after its successor serves', async () => {
-    const supervisor = supervise(2);
-    await supervisor.start();
+    const supervisor = await started(2);
     story.length = 0;
     expect(await supervisor.roll()).toBe(true);
     expect(story).toEqual([
@@ -145,8 +150,7 @@ describe('a roll-out', () => {
   });
 
   it('stops at a process that does not become ready, and keeps those that serve', async () => {
-    const supervisor = supervise(2);
-    await supervisor.start();
+    const supervisor = await started(2);
     story.length = 0;
     birth = (born) => born.end(2);
     expect(await supervisor.roll()).toBe(false);
@@ -157,8 +161,7 @@ describe('a roll-out', () => {
   });
 
   it('can be requested again after one that stopped', async () => {
-    const supervisor = supervise(1);
-    await supervisor.start();
+    const supervisor = await started(1);
     birth = (born) => born.end(2);
     expect(await supervisor.roll()).toBe(false);
     birth = (born) => born.serve();
@@ -166,8 +169,7 @@ describe('a roll-out', () => {
   });
 
   it('is followed by one more for all requests during it', async () => {
-    const supervisor = supervise(1);
-    await supervisor.start();
+    const supervisor = await started(1);
     birth = () => undefined;
     const first = supervisor.roll();
     await clock.advance(0);
@@ -197,8 +199,7 @@ describe('a roll-out', () => {
   });
 
   it('kills a predecessor that does not exit in time, and continues', async () => {
-    const supervisor = supervise(2);
-    await supervisor.start();
+    const supervisor = await started(2);
     launched(1).deaf = true;
     const rolled = supervisor.roll();
     await clock.advance(DRAIN_MS);
@@ -208,8 +209,7 @@ describe('a roll-out', () => {
   });
 
   it('starts only one replacement if a predecessor crashes while its successor starts', async () => {
-    const supervisor = supervise(1);
-    await supervisor.start();
+    const supervisor = await started(1);
     birth = () => undefined;
     const rolled = supervisor.roll();
     await clock.advance(0);
@@ -222,8 +222,7 @@ describe('a roll-out', () => {
   });
 
   it('replaces a process that waits for its next restart, and starts counting its exits again', async () => {
-    const supervisor = supervise(1);
-    await supervisor.start();
+    const supervisor = await started(1);
     birth = (born) => born.end(1);
     launched(1).end(1);
     await clock.advance(0);
@@ -240,8 +239,7 @@ describe('a roll-out', () => {
 
 describe('a process that exits by itself', () => {
   it('is replaced at once', async () => {
-    const supervisor = supervise(2);
-    await supervisor.start();
+    await started(2);
     launched(2).end('SIGSEGV');
     await clock.advance(0);
     expect(story.at(-1)).toBe('3 serves as 2');
@@ -249,16 +247,14 @@ describe('a process that exits by itself', () => {
   });
 
   it('is replaced even if it exited with 0, unasked', async () => {
-    const supervisor = supervise(1);
-    await supervisor.start();
+    await started(1);
     launched(1).end(0);
     await clock.advance(0);
     expect(story.at(-1)).toBe('2 serves as 1');
   });
 
   it('is restarted after 0, 1, 2, 4, 8, 16, 30, 30 s, and the third failure is reported as a crash loop', async () => {
-    const supervisor = supervise(1);
-    await supervisor.start();
+    await started(1);
     const born: number[] = [];
     birth = (each) => {
       born.push(clock.elapsed());
@@ -273,8 +269,7 @@ describe('a process that exits by itself', () => {
   });
 
   it('counts as healthy again after a minute', async () => {
-    const supervisor = supervise(1);
-    await supervisor.start();
+    await started(1);
     for (let crash = 1; crash < 6; crash += 1) {
       await clock.advance(60_000);
       launched(crash).end(1);
@@ -287,8 +282,7 @@ describe('a process that exits by itself', () => {
 
 describe('a stop', () => {
   it('asks all processes at once to exit, not those that have crashed, and starts no more', async () => {
-    const supervisor = supervise(2);
-    await supervisor.start();
+    const supervisor = await started(2);
     launched(1).end(1);
     await clock.advance(0);
     story.length = 0;
@@ -299,8 +293,7 @@ describe('a stop', () => {
   });
 
   it('reports a process that did not exit with 0', async () => {
-    const supervisor = supervise(1);
-    await supervisor.start();
+    const supervisor = await started(1);
     launched(1).deaf = true;
     const stopped = supervisor.stop();
     launched(1).end(1);
@@ -308,8 +301,7 @@ describe('a stop', () => {
   });
 
   it('kills a process that does not exit in time', async () => {
-    const supervisor = supervise(1);
-    await supervisor.start();
+    const supervisor = await started(1);
     launched(1).deaf = true;
     const stopped = supervisor.stop();
     await clock.advance(DRAIN_MS);
@@ -318,8 +310,7 @@ describe('a stop', () => {
   });
 
   it('ends a roll-out with the process that it has started, whose exit is no failure', async () => {
-    const supervisor = supervise(2);
-    await supervisor.start();
+    const supervisor = await started(2);
     birth = (born) => {
       born.deaf = true;
     };

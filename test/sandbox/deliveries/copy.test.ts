@@ -14,8 +14,7 @@ describe('a copy of a delivery', () => {
   const { hook, newest } = controlled;
 
   const emitOne = async (): Promise<number> => {
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage1'));
     return (await newest()).id;
   };
 
@@ -87,8 +86,7 @@ describe('a copy of a delivery', () => {
     await hook.fixture.clock.advance(10_000);
     expect(hook.receiver.requests).toHaveLength(2);
     await controlled.control.release(copyId);
-    await hook.fixture.pass(1_000);
-    await hook.fixture.delivery.settle();
+    await hook.fixture.retry(1_000);
     expect(await newest()).toMatchObject({
       id: copyId,
       outcome: 'dropped',
@@ -135,8 +133,7 @@ describe('a copy of a delivery', () => {
 
   it('cannot be made of an unknown delivery, or if no webhook is set', async () => {
     expect(await controlled.control.copy(4_711)).toBeNull();
-    await hook.fixture.emit(receivedEvent('cmessage1', 'hello', 'cworkspace000000000000002'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage1', 'hello', 'cworkspace000000000000002'));
     expect(await controlled.control.copy((await newest()).id)).toBe('unsigned');
   });
 });

@@ -58,8 +58,7 @@ describe('a delivery that is held', () => {
     await controlled.control.hold(id);
     await hook.fixture.clock.advance(10_000);
     await controlled.control.release(id);
-    await hook.fixture.pass(1_000);
-    await hook.fixture.delivery.settle();
+    await hook.fixture.retry(1_000);
     expect(await newest()).toMatchObject({ outcome: 'dropped', held: false });
     expect(hook.receiver.requests).toHaveLength(3);
   });

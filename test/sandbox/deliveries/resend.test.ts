@@ -17,8 +17,7 @@ describe('resending a delivery', () => {
   const { hook } = controlled;
 
   const emitOne = async (): Promise<number> => {
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage1'));
     const [delivery] = await hook.fixture.delivery.list({ limit: 1 });
     return delivery?.id ?? 0;
   };
@@ -86,8 +85,7 @@ describe('resending a delivery', () => {
     hook.fixture.tunnels.set('gone.example.com', 'http://127.0.0.1:1');
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.pass(500);
-    await hook.fixture.pass(1_000);
-    await hook.fixture.delivery.settle();
+    await hook.fixture.retry(1_000);
     const [dropped] = await hook.fixture.delivery.list({ limit: 1 });
     expect(dropped?.outcome).toBe('dropped');
     hook.fixture.tunnels.set('gone.example.com', hook.receiver.origin);
@@ -109,8 +107,7 @@ describe('resending a delivery', () => {
 
   it('sends a delivery that had no webhook once there is one', async () => {
     const workspace = 'cworkspace000000000000002';
-    await hook.fixture.emit(receivedEvent('cmessage1', 'hello', workspace));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage1', 'hello', workspace));
     const [unsent] = await hook.fixture.delivery.list({ limit: 1 });
     expect(await controlled.control.resend(unsent?.id ?? 0)).toBe('unsigned');
     await hook.fixture.configuration.put(workspace, HOOK);

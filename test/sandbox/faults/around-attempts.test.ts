@@ -27,8 +27,7 @@ describe('a fault of one attempt', () => {
   const attempts = async () => (await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts;
   const isValid = (request: ReceivedRequest | undefined): boolean => isSignedWith(hook.secret, request);
   const retry = async () => {
-    await hook.fixture.pass(500);
-    await hook.fixture.delivery.settle();
+    await hook.fixture.retry(500);
   };
 
   it('drop: the attempt is not sent, and the next one is', async () => {
@@ -56,8 +55,7 @@ describe('a fault of one attempt', () => {
 
   it('duplicate: copies of the same bytes arrive', async () => {
     onFirst({ type: 'duplicate', times: 3, name: 'twins' });
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage1'));
     expect(hook.receiver.requests).toHaveLength(4);
     expect(new Set(hook.receiver.requests.map((request) => JSON.stringify(request))).size).toBe(1);
     expect(await attempts()).toHaveLength(4);
@@ -97,8 +95,7 @@ describe('a fault of one attempt', () => {
       id === 'cmessage1' && attempt === 1 ? [{ type: 'reorder', name: 'swap' }] : [];
     await hook.fixture.emit(receivedEvent('cmessage1'));
     await hook.fixture.clock.timerSet(3_000);
-    await hook.fixture.emit(receivedEvent('cmessage2'));
-    await hook.fixture.delivery.settle();
+    await hook.fixture.deliver(receivedEvent('cmessage2'));
     expect(hook.receiver.requests.map(({ body }) => JSON.parse(body.toString()).message.id)).toEqual([
       'cmessage2',
       'cmessage1',
@@ -194,8 +191,7 @@ describe('a fault of one attempt', () => {
     onFirst({ type: 'slow', ms: 3_000, name: 'drip' });
     const event = receivedEvent('cmessage1');
     await hook.fixture.emit(event);
-    await hook.fixture.pass(3_000);
-    await hook.fixture.delivery.settle();
+    await hook.fixture.retry(3_000);
     expect(hook.receiver.requests[0]).toMatchObject({ complete: true });
     expect(hook.receiver.requests[0]?.body.toString()).toBe(JSON.stringify(event.payload));
     expect(await attempts()).toMatchObject([{ status: 200, ms: 3_000, marks: ['drip'] }]);

@@ -5,10 +5,12 @@ import {
 } from '../../../../src/contract/service/events.ts';
 import { ofFile } from '../../../support/of-file.ts';
 import {
+  addConnection,
   readExactly,
   seedWorkspace,
   startTestPlatform,
   type TestPlatform,
+  toldOf,
 } from '../../../support/platform.ts';
 import { proves } from '../../../support/proves.ts';
 
@@ -26,11 +28,7 @@ describe('outages', () => {
     service.platform.outages.begin(id, heals === undefined ? { cause } : { cause, heals });
   const recovers = (id: string) => service.platform.outages.recover(id);
 
-  async function toldOf(connectionId: string) {
-    const entries = await service.platform.ledger.read({}, 1_000_000);
-    return entries.filter((entry) => entry.connectionId === connectionId);
-  }
-  const kindsOf = async (id: string) => (await toldOf(id)).map((entry) => entry.event.split('.')[1]);
+  const kindsOf = async (id: string) => (await toldOf(service, id)).map((entry) => entry.event.split('.')[1]);
 
   async function shown(key: string) {
     const { body } = await service.call('GET', '/connections', { key });
@@ -66,7 +64,7 @@ describe('outages', () => {
         account: { connections: { total: 1, connected: 0, needsReconnect: 1 } },
       });
       await advance(60 * MINUTE);
-      const told = await toldOf(connectionId);
+      const told = await toldOf(service, connectionId);
       expect(told.map(({ event, payload }) => [event, payload['connection']])).toEqual([
         ['connection.disconnected', expect.objectContaining({ reason })],
       ]);
@@ -81,7 +79,7 @@ describe('outages', () => {
       await breaks(connectionId, cause);
       await advance(15 * MINUTE - 1);
       expect(await shown(key)).toMatchObject({ status: 'open' });
-      expect(await toldOf(connectionId)).toEqual([]);
+      expect(await toldOf(service, connectionId)).toEqual([]);
     },
   );
 
@@ -97,7 +95,7 @@ describe('outages', () => {
     const { fired } = await advance(5 * MINUTE);
     const found = fired.find(({ what }) => what === 'outage.found')?.at;
     await recovers(connectionId);
-    const [broken, mended] = await toldOf(connectionId);
+    const [broken, mended] = await toldOf(service, connectionId);
     const connection = {
       id: connectionId,
       phone_number: '4915112345671',
@@ -145,7 +143,7 @@ describe('outages', () => {
       await recovers(connectionId);
     }
     await advance(60 * MINUTE);
-    expect(await toldOf(connectionId)).toEqual([]);
+    expect(await toldOf(service, connectionId)).toEqual([]);
   });
 
   test('the timer of a past outage does not detect the next one', async () => {
@@ -195,7 +193,7 @@ describe('outages', () => {
     await breaks((await seedWorkspace(service)).connectionId, 'session_lost');
     await service.call('DELETE', `/connections/${connectionId}`, { key });
     await advance(5 * MINUTE);
-    expect(await toldOf(connectionId)).toEqual([]);
+    expect(await toldOf(service, connectionId)).toEqual([]);
   });
 
   test('the detection survives a restart of the service', async () => {
@@ -231,17 +229,14 @@ describe('outages', () => {
   test('a cloud_api connection has neither outages nor a phone, and sends no events', async () => {
     proves('state.outage.qr-alone', 'service.cloud-api.silent', 'events.qr-only');
     const { workspaceId } = await seedWorkspace(service);
-    const { id } = await service.platform.connections.createPaired(workspaceId, {
-      provider: 'cloud_api',
-      phoneNumber: '4915112345672',
-    });
+    const { id } = await addConnection(service, workspaceId, '4915112345672', 'cloud_api');
     const refusal = { code: 'not_supported_for_provider' };
     await expect(breaks(id, 'session_lost')).rejects.toMatchObject(refusal);
     await expect(recovers(id)).rejects.toMatchObject(refusal);
     await expect(service.platform.outages.setPhone(id, { on: false })).rejects.toMatchObject(refusal);
     await service.platform.messages.receive(id, { from: person, text: 'hello' });
     await advance(60 * MINUTE);
-    expect(await toldOf(id)).toEqual([]);
+    expect(await toldOf(service, id)).toEqual([]);
   });
 
   describe('while the license is expired', () => {
@@ -256,9 +251,9 @@ describe('outages', () => {
       await advance(5 * MINUTE);
       await renew(connectionId);
       await advance(DAY);
-      expect(await toldOf(connectionId)).toEqual([]);
+      expect(await toldOf(service, connectionId)).toEqual([]);
       await recovers(connectionId);
-      expect(await toldOf(connectionId)).toEqual([]);
+      expect(await toldOf(service, connectionId)).toEqual([]);
     });
 
     test('a recovery is never reported', async () => {
