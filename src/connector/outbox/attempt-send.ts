@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ReadSend } from '../../contract/service/read-answers.ts';
 import { messageStatus } from '../../contract/service/statuses.ts';
 import { decideSend, giveUp, ruleFor, type SendOutcome, type SendStep } from '../../patterns/send-policy.ts';
+import { readPollState } from '../accounts/poll-state.ts';
 import { eachText, type MessageFacts } from '../db/facts.ts';
 import type { Lease } from '../db/lease.ts';
 import { isUnfinished } from '../db/outbox-tables.ts';
@@ -170,7 +171,7 @@ async function attempt(
   // The service requested the wait, so it applies even if the service answers other calls.
   const isAsked = outcome.kind === 'refused' && outcome.retryAfterMs !== null;
   return await recordOutcome(context, lease, attempted, {
-    step: decide(context, attempted, outcome),
+    step: (await isBlocked(context, attempted, outcome)) ? giveUp(true) : decide(context, attempted, outcome),
     errorCode,
     awaitsService: isUnavailable(outcome) && !isAsked,
     ...(answer === null ? {} : { message: toFacts(attempted, answer) }),
@@ -223,6 +224,24 @@ function decide({ clock, random }: QueueContext, send: QueuedSend, outcome: Send
     inDoubt: send.inDoubt,
     random: random(),
   });
+}
+
+const BLOCKED_MS = 60 * 60_000;
+
+/**
+ * A firewall in front of the service answers for it, and not because it restarts: for an hour it has refused this send,
+ * and let each poll through. It may do so because of the text, so the sends behind this one must not wait for it.
+ */
+async function isBlocked(
+  { database, clock }: QueueContext,
+  send: QueuedSend,
+  outcome: SendOutcome,
+): Promise<boolean> {
+  const since = clock.now() - BLOCKED_MS;
+  if (outcome.kind !== 'refused' || outcome.status >= 500 || !isUnavailable(outcome)) return false;
+  if (send.firstAttemptAt === null || send.firstAttemptAt > since) return false;
+  const { lastGoodAt, lastErrorAt } = await readPollState(database, send.accountId);
+  return (lastGoodAt ?? 0) > since && (lastErrorAt ?? 0) < since;
 }
 
 interface CallResult extends Pick<Outcome, 'errorCode'> {

@@ -395,6 +395,32 @@ describe('a lost answer', () => {
     },
   );
 
+  it('is given up after an hour if a proxy refuses the text and lets polls through, and the queue goes on', async () => {
+    const connectionId = await bench.addConnection();
+    const [id, next] = [
+      await bench.queueText(connectionId, '<script>'),
+      await bench.queueText(connectionId, 'Hello'),
+    ];
+    bench.answer = ({ text }) => (text === 'Hello' ? sentAs('m1') : refuse('http_403', 403));
+    onTestFinished(async () => void (await bench.database.query('delete from connector.poll_states')));
+    const noted = (column: string) =>
+      bench.database.query(
+        `insert into connector.poll_states (account_id, ${column}) values ($1, $2)
+         on conflict (account_id) do update set ${column} = excluded.${column}`,
+        [ACCOUNT, bench.clock.now()],
+      );
+    await noted('last_error_at');
+    const outbox = await bench.running();
+    await bench.sendAll(outbox);
+    await bench.clock.skip(HOUR - 1);
+    await noted('last_good_at');
+    await outbox.settle();
+    expect([await bench.stateOf(id), await bench.stateOf(next)]).toEqual(['queued', 'queued']);
+    await bench.sendAll(outbox, 2);
+    expect(await bench.read(id)).toMatchObject({ state: 'unknown', lastError: 'http_403' });
+    expect(await bench.stateOf(next)).toBe('sent');
+  });
+
   it('makes a refusal of the next attempt unknown', async () => {
     const id = await bench.queueText(await bench.addConnection(), 'maybe');
     bench.answer = lose;
