@@ -30,6 +30,7 @@ export async function takeProcessLease(options: LeaseOptions): Promise<() => Pro
   const { database, clock, logger, onLost } = options;
   let release: (() => Promise<void>) | null = null;
   let isOver = false;
+  let isRetrying = false;
 
   const take = async (): Promise<boolean> => {
     release = await database.lock(LOCK, takeAgain);
@@ -40,12 +41,16 @@ export async function takeProcessLease(options: LeaseOptions): Promise<() => Pro
     if (isOver) return;
     take().then(
       (isTaken) => {
+        if (isTaken && isRetrying) logger.info('the lock of the database is taken again');
+        isRetrying = false;
         if (isTaken || isOver) return;
         logger.fatal('another platform took over this database; this one stops');
         onLost();
       },
       (error: unknown) => {
-        logger.warn({ err: error }, 'the lock of the database could not be taken again; retrying');
+        if (!isRetrying)
+          logger.warn({ err: error }, 'the lock of the database could not be taken again; retrying');
+        isRetrying = true;
         clock.after(RETRY_MS, takeAgain);
       },
     );

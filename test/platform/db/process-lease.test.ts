@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { PlatformAlreadyRuns, takeProcessLease } from '../../../src/platform/db/process-lease.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { openTestDatabase } from '../../support/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { silentLogger } from '../../support/platform.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
@@ -53,6 +54,35 @@ describe('the claim of a process on its database', () => {
     await expect.poll(async () => (await holders()).filter(({ pid }) => pid !== before?.pid)).toHaveLength(1);
     await expect(take()).rejects.toBeInstanceOf(PlatformAlreadyRuns);
     expect(lost).toBe(0);
+    await release();
+  });
+
+  test('a process that cannot reach the database says so once, and once that it is back', async () => {
+    const clock = new ManualClock();
+    const said: string[] = [];
+    const say = (...words: readonly unknown[]) => void said.push(String(words.at(-1)));
+    let cutOff = (): void => undefined;
+    let attempts = 0;
+    const lock: Database['lock'] = async (_name, onLost) => {
+      cutOff = onLost;
+      attempts += 1;
+      if (attempts > 1 && attempts < 5) throw new Error('the database is away');
+      return async () => undefined;
+    };
+    const logger = { ...silentLogger, warn: say, info: say } as typeof silentLogger;
+    const release = await takeProcessLease({
+      database: { ...opened.database, lock } as Database,
+      clock,
+      logger,
+      onLost: () => expect.fail('nobody else has it'),
+    });
+    cutOff();
+    for (let seconds = 0; seconds < 5; seconds += 1) await clock.advance(1_000);
+    expect([attempts, ...said]).toEqual([
+      5,
+      'the lock of the database could not be taken again; retrying',
+      'the lock of the database is taken again',
+    ]);
     await release();
   });
 
