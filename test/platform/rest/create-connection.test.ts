@@ -165,6 +165,13 @@ describe('POST /connections', () => {
     expect(await pair(repeated.id, repeated.qr)).toBe('paired');
   });
 
+  test('a body of any depth may have a key', async () => {
+    const [key, idempotencyKey] = [await newKey(), 'k'];
+    const body = `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+    const { id } = await madeBy(post(key, { idempotencyKey, body }), 201);
+    expect((await madeBy(post(key, { idempotencyKey, body }), 200)).id).toBe(id);
+  });
+
   test('no body and an empty one are equal', async () => {
     const key = await newKey();
     const { id } = await madeBy(post(key, { idempotencyKey: 'k' }), 201);
