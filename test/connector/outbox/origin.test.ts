@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { MessageFacts } from '../../../src/connector/db/facts.ts';
 import { createFeed } from '../../../src/connector/feed/feed.ts';
@@ -9,6 +9,7 @@ import { lose, OutboxBench, refuse, sentAs } from './outbox-bench.ts';
 
 const bench = ofFile(() => OutboxBench.open());
 let connectionId: string;
+beforeEach(() => bench.forget());
 afterEach(() => bench.stopAll());
 
 /** A new connection sends a text; the call is answered by `answer`. */
@@ -94,6 +95,8 @@ describe('the origin of a message', () => {
       'm-own': ['connector', reference()],
       'm-same': ['elsewhere', null],
     });
+    // That the send began, its outcome, and the origins of the other messages.
+    expect(bench.announced).toBe(3);
     expect(await told('m-own')).toEqual([
       ['message.created', 'unknown', null],
       ['message.updated', 'connector', reference()],

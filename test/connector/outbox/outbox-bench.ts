@@ -50,6 +50,8 @@ export class OutboxBench {
   readonly notifier = new ManualNotifier();
   /** Every body that reached the service, in order. */
   readonly calls: SentMessage[] = [];
+  /** How often the feed was told that there are changes. */
+  announced = 0;
   /** Asked for each send. */
   answer: Answer = (_body) => sentAs(`m${this.calls.length}`);
   readonly databaseUrl: string;
@@ -108,7 +110,9 @@ export class OutboxBench {
       metrics: createOutboxMetrics(createMetrics()),
       random: () => 0,
       clientFor: async () => client,
-      onCommitted: () => undefined,
+      onCommitted: () => {
+        this.announced += 1;
+      },
       ...options,
     });
     const process: SendingProcess = {
@@ -202,6 +206,7 @@ export class OutboxBench {
   /** The service begins anew: no calls, every send is sent. */
   forget(): void {
     this.calls.length = 0;
+    this.announced = 0;
     this.answer = () => sentAs(`m${randomUUID()}`);
   }
 

@@ -105,6 +105,19 @@ describe('a queue of sends', () => {
     expect(await bench.told(first)).toEqual(['queued', 'sending', 'queued', 'sending', 'sent']);
   });
 
+  it('announces to the feed that a send has begun, and its outcome', async () => {
+    await bench.queueText(await bench.addConnection(), 'told');
+    await bench.sendAll(await bench.running());
+    expect(bench.announced).toBe(2);
+  });
+
+  it('repeats a send of a refused credential after 15 s', async () => {
+    const id = await bench.queueText(await bench.addConnection(), 'held');
+    bench.answer = () => refuse('invalid_key', 401);
+    await bench.sendAll(await bench.running());
+    expect(Date.parse((await bench.read(id)).nextAttemptAt ?? '')).toBe(bench.clock.now() + 15_000);
+  });
+
   it('continues after a final outcome', async () => {
     const connectionId = await bench.addConnection();
     const first = await bench.queueText(connectionId, '1');

@@ -133,6 +133,25 @@ describe('an account whose polls fail', () => {
     expect(told).toEqual([ACCOUNT, ACCOUNT]);
   });
 
+  it.each([
+    [0, []],
+    [1, [ACCOUNT]],
+  ])('reports of a refusal after %i failures of the service: %j', async (failures, expected) => {
+    const told: string[] = [];
+    const poller = { onServiceBack: (accountId: string) => void told.push(accountId) };
+    bench.service.fault = failing(503, 'http_503');
+    for (let count = 0; count < failures; count += 1) await bench.poll({ impatient: true }, poller);
+    bench.service.fault = failing(403, 'insufficient_scope');
+    await bench.poll({ impatient: true }, poller);
+    expect(told).toEqual(expected);
+  });
+
+  it('waits for 15 s if the service answers, but not with messages', async () => {
+    bench.service.fault = ({ path }) =>
+      path === '/messages' ? { status: 503, body: { error: 'http_503' } } : undefined;
+    expect(await bench.poll()).toMatchObject({ kind: 'failed', retryAt: bench.clock.now() + 15_000 });
+  });
+
   it('starts from the shortest wait after a successful poll', async () => {
     bench.service.fault = failing(500, 'internal_error');
     await bench.poll();

@@ -103,6 +103,19 @@ describe('a poll', () => {
     expect((await bench.metrics.render()).text).toContain('connector_messages_without_sender_total 30');
   });
 
+  it('announces to the feed what it has stored, and nothing if there was nothing to store', async () => {
+    let announced = 0;
+    const onCommitted = (): void => {
+      announced += 1;
+    };
+    addMany(3, start, MINUTE);
+    // The connections, and a page of messages.
+    for (const count of [2, 2]) {
+      await bench.poll({}, { onCommitted });
+      expect(announced).toBe(count);
+    }
+  });
+
   it('changes nothing if it is repeated', async () => {
     addMany(30, start, MINUTE);
     await bench.poll();
