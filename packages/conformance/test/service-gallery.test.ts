@@ -165,15 +165,21 @@ describe('a service that does what the specification leaves open', () => {
     ]);
   });
 
-  it('may add an id of the request to errors', async () => {
+  it('may add fields to each response, such as an id of the request, and has its fields in any order', async () => {
+    let reads = 0;
     const breakage: Breakage = {
-      answer: ({ status, body }) => void (status >= 400 && Object.assign(body, { requestId: randomUUID() })),
+      answer(answer) {
+        const further = { requestId: randomUUID(), read: { number: ++reads, labels: [] } };
+        for (const message of answer.body.messages ?? []) Object.assign(message, further);
+        const fields = Object.entries({ ...answer.body, ...further });
+        answer.body = Object.fromEntries(reads % 3 === 0 ? fields.toReversed() : fields);
+      },
     };
     const legacy = await startBrokenProxy(service.info.legacyBaseUrl, breakage);
-    const only = { only: ['legacy.refusals'] };
+    const only = { only: ['legacy.'] };
     const { report } = await gradeThrough(graded, breakage, only, { legacyBaseUrl: legacy.baseUrl });
     await legacy.close();
-    expect(resultsOf(report)).toEqual(['legacy.refusals pass']);
+    expect(resultsOf(report)).toEqual(['legacy.reads pass', 'legacy.messages pass', 'legacy.refusals pass']);
   });
 
   it('may have no events before a webhook is set', async () => {

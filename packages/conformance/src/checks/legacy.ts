@@ -1,8 +1,9 @@
 import { Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
-import { type PagedMessage, readPage } from '../fixtures/messages.ts';
+import type { HttpClient } from '../../../certify/src/runner/http-client.ts';
+import { readPage } from '../fixtures/messages.ts';
 import type { ServiceContext } from '../service/context.ts';
-import { expectEqual, fieldsOf, nameAnswer } from '../service/judge.ts';
+import { expectEqual, fieldsOf, isObject, nameAnswer } from '../service/judge.ts';
 import { HARMLESS, UNKNOWN_ID } from '../service/requests.ts';
 import { inSection } from '../service/service-check.ts';
 
@@ -16,6 +17,22 @@ const legacyClient = (context: ServiceContext) =>
     ...(context.inputs.legacyBaseUrl === undefined ? {} : { baseUrl: context.inputs.legacyBaseUrl }),
   });
 
+/** What two values have in common, with keys in one order, which says nothing. */
+function common(one: unknown, other: unknown): unknown {
+  if (Array.isArray(one) && Array.isArray(other)) return one.map((item, at) => common(item, other[at]));
+  if (isObject(one) && isObject(other)) {
+    const names = Object.keys(one).toSorted();
+    return Object.fromEntries(names.map((name) => [name, common(one[name], other[name])]));
+  }
+  return one === other ? one : undefined;
+}
+
+/** A response, and what it has in common with another one: the rest changes by itself, such as an id of the request. */
+async function readTwice(client: HttpClient, path: string) {
+  const [first, exchange] = [await client.request('GET', path), await client.request('GET', path)];
+  return { first, exchange, content: JSON.stringify(common(contentOf(first), contentOf(exchange))) };
+}
+
 /** The content of a response. */
 function contentOf(exchange: Exchange): unknown {
   return [exchange.status, exchange.headers.get('content-type'), exchange.json];
@@ -25,26 +42,38 @@ function contentOf(exchange: Exchange): unknown {
 function errorOf(exchange: Exchange): unknown {
   const [status, type] = [exchange.status, exchange.headers.get('content-type')];
   const { error, field, hint, ...further } = fieldsOf(exchange);
-  return [status, type, error, field, hint, Object.keys(further)];
+  return [status, type, error, field, hint, Object.keys(further).toSorted()];
 }
+
+type Fields = Readonly<Record<string, unknown>>;
 
 /** Fields of a message that change by themselves. */
 const RISING = ['status', 'errorMessage'];
 
+/** The messages of two reads by their ids, with what does not change by itself. */
+function messagesOf({ first, exchange }: Awaited<ReturnType<typeof readTwice>>) {
+  const again = new Map(readPage(exchange).messages.map(({ id, fields }) => [id, fields]));
+  const read = readPage(first).messages.map(({ id, fields }) => [id, common(fields, again.get(id))] as const);
+  return new Map(read.flatMap(([id, fields]) => (isObject(fields) ? [[id, fields] as const] : [])));
+}
+
 /** The first field in which two versions of one message differ. */
-function findDifference({ fields: one }: PagedMessage, { fields: other }: PagedMessage): string | undefined {
+function findDifference(one: Fields, other: Fields): string | undefined {
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);
-  return [...names].find((name) => !RISING.includes(name) && one[name] !== other[name]);
+  const isSame = (name: string): boolean => JSON.stringify(one[name]) === JSON.stringify(other[name]);
+  return [...names].find((name) => !RISING.includes(name) && !isSame(name));
 }
 
 async function demandSame(context: ServiceContext, path: string): Promise<void> {
   // Something may change between two reads, but not between every two.
   for (let tries = 1; ; tries++) {
-    const legacy = await legacyClient(context).request('GET', path);
-    const exchange = await context.api.request('GET', path);
-    if (JSON.stringify(contentOf(legacy)) === JSON.stringify(contentOf(exchange))) return;
-    if (tries === 3)
-      throw new Violation(nameAnswer(exchange), `something else: ${nameAnswer(legacy)}`, legacy);
+    const legacy = await readTwice(legacyClient(context), path);
+    const own = await readTwice(context.api, path);
+    if (legacy.content === own.content) return;
+    if (tries === 3) {
+      const found = `something else: ${nameAnswer(legacy.exchange)}`;
+      throw new Violation(nameAnswer(own.exchange), found, legacy.exchange);
+    }
   }
 }
 
@@ -62,22 +91,18 @@ export const legacyChecks = inSection({ section: SECTION, needs: ['legacy'] }, [
     rule: 'Messages are the same at the legacy address.',
     async run(context) {
       const path = '/messages?limit=20';
-      const legacy = await legacyClient(context).request('GET', path);
-      const exchange = await context.api.request('GET', path);
-      const known = readPage(exchange).messages;
-      const found = new Map(readPage(legacy).messages.map((message) => [message.id, message]));
-      // Others may arrive between the two reads, and statuses advance.
-      const shared = known.flatMap((message) => {
-        const other = found.get(message.id);
-        return other === undefined ? [] : [[message, other] as const];
-      });
-      if (shared.length === 0 && known.length > 0) {
-        throw new Violation('the same messages', 'none of them', legacy);
+      const legacy = await readTwice(legacyClient(context), path);
+      const known = messagesOf(await readTwice(context.api, path));
+      const found = messagesOf(legacy);
+      // Others may arrive between the reads, and statuses advance.
+      const shared = [...known].filter(([id]) => found.has(id));
+      if (shared.length === 0 && known.size > 0) {
+        throw new Violation('the same messages', 'none of them', legacy.exchange);
       }
-      for (const [message, other] of shared) {
-        const name = findDifference(message, other);
+      for (const [id, fields] of shared) {
+        const name = findDifference(fields, found.get(id) ?? {});
         if (name !== undefined)
-          throw new Violation(`the same ${name} of ${message.id}`, 'another one', legacy);
+          throw new Violation(`the same ${name} of ${id}`, 'another one', legacy.exchange);
       }
     },
   },
