@@ -172,6 +172,13 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     }),
   },
   {
+    what: 'live connections that are not counted as connected',
+    found: 'account.connections',
+    breakage: succeeding('GET', /^\/account$/, ({ body }) => {
+      body.connections.connected = 0;
+    }),
+  },
+  {
     what: 'a message skipped between two pages',
     found: 'messages.walk',
     breakage: answering('GET', /[?&]cursor=/, ({ body }) => void body.messages?.shift()),
@@ -252,6 +259,18 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     }),
   },
   {
+    what: 'a file that is left out beside a text',
+    found: 'send.text-and-media',
+    breakage: asking('POST', SENDS, ({ body }) => void (body?.text && delete body.media)),
+  },
+  {
+    what: 'a limit on files of 10 MB',
+    found: 'send.media.largest',
+    breakage: replacing('POST', SENDS, ({ body }) =>
+      body?.media?.data?.length > 10_000_000 ? json(413, { error: 'too_large' }) : undefined,
+    ),
+  },
+  {
     what: 'a recipient that is normalized',
     found: 'send.to.refused',
     breakage: replacing('POST', SENDS, ({ body }) =>
@@ -325,6 +344,13 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
     found: 'create.shape',
     breakage: succeeding('POST', LIST, (answer) => {
       answer.status = 200;
+    }),
+  },
+  {
+    what: 'a label that is not stored',
+    found: 'create.label',
+    breakage: succeeding('GET', DETAIL, ({ body }) => {
+      body.connection.label = '';
     }),
   },
   {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestService, type TestService } from '../../../test/support/service.ts';
 import type { Report } from '../../certify/src/report/report.ts';
+import { UNKNOWN_ID } from '../src/service/requests.ts';
 import { SERVICE_CHECKS } from '../src/suite.ts';
 import { BROKEN_DELIVERIES, startCourier } from './broken-courier.ts';
 import { BROKEN_GRANTS, BROKEN_OAUTH } from './broken-oauth.ts';
@@ -162,6 +163,23 @@ describe('a service that does what the specification leaves open', () => {
       'send.required pass',
       'wire.malformed-json pass',
       'wire.error-field pass',
+    ]);
+  });
+
+  it('may look for the connection of a send before its body, which is then judged with a live one', async () => {
+    const { report } = await gradeThrough(
+      graded,
+      {
+        ask: ({ method, path, body }) =>
+          method === 'POST' && path === '/messages' && body?.connectionId === UNKNOWN_ID
+            ? json(404, { error: 'not_found' })
+            : undefined,
+      },
+      { only: ['send.text', 'send.neither', 'send.to', 'send.media.required'] },
+    );
+    expect(resultsOf(report).filter((result) => !result.endsWith(' pass'))).toEqual([
+      'send.to.refused skip',
+      'send.to.code skip',
     ]);
   });
 

@@ -1,5 +1,5 @@
 import { Violation } from '../../../certify/src/runner/check.ts';
-import { listConnections, readConnections } from '../fixtures/connections.ts';
+import { isLive, listConnections, readConnections } from '../fixtures/connections.ts';
 import type { ServiceContext } from '../service/context.ts';
 import { isObject } from '../service/judge.ts';
 import { inSection } from '../service/service-check.ts';
@@ -44,16 +44,18 @@ export const accountChecks = inSection({ section: SECTION }, [
   },
   {
     id: 'account.connections',
-    rule: 'All listed connections are counted, and no part exceeds the total.',
+    rule: 'All listed connections are counted, live ones as connected, and no part exceeds the total.',
     level: 'should',
     async run(context) {
       const exchange = await readAccount(context);
       const { total, connected, needsReconnect } = counts(exchange.json, 'connections');
-      const listed = readConnections(await listConnections(context)).length;
+      const all = readConnections(await listConnections(context));
+      const [listed, live] = [all.length, all.filter(({ fields }) => isLive(fields['status'])).length];
       if (!(Number(connected) + Number(needsReconnect) <= Number(total) && listed <= Number(total))) {
         const found = `${connected} connected, ${needsReconnect} to reconnect, ${listed} listed`;
         throw new Violation(`at most ${total} of each`, found, exchange);
       }
+      if (Number(connected) < live) throw new Violation(`${live} connected`, `${connected}`, exchange);
     },
   },
 ]);

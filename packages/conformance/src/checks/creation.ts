@@ -8,6 +8,7 @@ import {
   LABEL,
   ownConnection,
   plainCreation,
+  readDetail,
   requestConnection,
 } from '../fixtures/own-connections.ts';
 import type { ServiceContext } from '../service/context.ts';
@@ -57,6 +58,15 @@ export const creationChecks = inSection({ section: `${SECTION}, rule 5`, needs: 
     status: 201,
     shape: createdConnection,
   }),
+  {
+    id: 'create.label',
+    section: 'Create request body',
+    rule: 'A new connection has the label of the request.',
+    async run(context) {
+      const exchange = await readDetail(context, await ownConnection(context));
+      expectEqual('label', LABEL, connectionOf(exchange)['label'], exchange);
+    },
+  },
   {
     id: 'create.picture',
     section: SECTION,

@@ -1,6 +1,7 @@
-import { Skip, Violation } from '../../../certify/src/runner/check.ts';
+import { type Probe, Skip, Violation } from '../../../certify/src/runner/check.ts';
 import type { Exchange } from '../../../certify/src/runner/exchange.ts';
 import { NoAnswer } from '../../../certify/src/runner/http-client.ts';
+import { sendingConnection } from '../fixtures/connections.ts';
 import type { ServiceContext } from '../service/context.ts';
 import {
   codeOf,
@@ -9,6 +10,7 @@ import {
   fieldsOf,
   nameAnswer,
   type Refusal,
+  skipUnusable,
 } from '../service/judge.ts';
 import { NO_PHONE, UNKNOWN_ID } from '../service/requests.ts';
 import { inSection } from '../service/service-check.ts';
@@ -20,24 +22,39 @@ const MEDIA = { filename: 'check.png', mimetype: 'image/png', data: PNG_DATA };
 const SEND = { connectionId: UNKNOWN_ID, to: NO_PHONE, text: 'Conformance check' };
 /** More than 16 MB both as base64 and as the decoded file, whichever definition of a megabyte applies. */
 const TOO_MUCH_DATA = 23_000_000;
+/** Less than 16 MB even as base64. */
+const MOST_DATA = 15_900_000;
 
 /**
- * A send from a connection that does not exist, so that nothing can be sent. A service that looks for the
- * connection before validating the body cannot be checked in this way.
+ * A send from a connection that does not exist, so that nothing can be sent. A service that looks for the connection
+ * before it validates the body is asked again with a live one, if it could send only to the recipient.
  */
-async function refuse(context: ServiceContext, body: unknown): Promise<Exchange> {
+async function refuse(context: ServiceContext, body: Readonly<Record<string, unknown>>): Promise<Exchange> {
   const exchange = await context.api.request('POST', '/messages', { body });
-  if (exchange.status === 404)
-    throw new Skip('the service looks for the connection before it validates the body');
-  return exchange;
+  if (exchange.status !== 404) return exchange;
+  const { profile, recipient } = context.inputs;
+  if (profile !== 'full' || recipient === undefined || body['to'] !== NO_PHONE)
+    throw new Skip('the service looks for the connection before it validates the body', '--recipient');
+  const live = { ...body, connectionId: await sendingConnection(context), to: recipient };
+  const again = await context.api.request('POST', '/messages', { body: live });
+  skipUnusable(again);
+  return again;
 }
 
 async function expectEach(
   context: ServiceContext,
-  bodies: readonly unknown[],
+  bodies: readonly Readonly<Record<string, unknown>>[],
   refusal: Refusal,
 ): Promise<void> {
   for (const body of bodies) expectRefusal(await refuse(context, body), refusal);
+}
+
+/** A service may close the connection before it has read so much, and most clients then lose its response. */
+async function unlessClosed(asked: Promise<Exchange>, { signal }: Probe): Promise<Exchange | undefined> {
+  return await asked.catch((error: unknown) => {
+    if (!(error instanceof NoAnswer) || signal.aborted) throw error;
+    return undefined;
+  });
 }
 
 const BAD_NUMBERS = ['+491511234567', '49 151 1234567', '49-151-1234567', '00x49', 'someone', ''];
@@ -150,6 +167,27 @@ export const sendRefusalChecks = inSection({ section: SECTION }, [
       }),
   },
   {
+    id: 'send.media.largest',
+    section: LIMITS,
+    rule: 'A file of just under 16 MB is not too large.',
+    needs: ['full'],
+    timeoutMs: 180_000,
+    async run(context, probe) {
+      const ask = (size: number): Promise<Exchange> => {
+        const media = { ...MEDIA, data: PNG_DATA.replace('=', 'A').padEnd(size, 'A') };
+        return context.api.request('POST', '/messages', { body: { ...without(SEND, 'text'), media } });
+      };
+      // Only its size may be the reason.
+      const small = await ask(1_200);
+      const exchange = await unlessClosed(ask(MOST_DATA), probe);
+      if (exchange === undefined) throw new Skip('the connection was closed during the upload');
+      const { status } = exchange;
+      const isTooLarge = status === 413 || /^media\b/.test(String(fieldsOf(exchange)['field']));
+      if (isTooLarge && nameAnswer(exchange) !== nameAnswer(small))
+        throw new Violation('no error for its size', nameAnswer(exchange), exchange);
+    },
+  },
+  {
     id: 'send.media.too-large',
     section: LIMITS,
     rule: 'A file of more than 16 MB is rejected.',
@@ -157,12 +195,7 @@ export const sendRefusalChecks = inSection({ section: SECTION }, [
     timeoutMs: 180_000,
     async run(context, probe) {
       const media = { ...MEDIA, data: 'A'.repeat(TOO_MUCH_DATA) };
-      const exchange = await refuse(context, { ...without(SEND, 'text'), media }).catch((error: unknown) => {
-        if (!(error instanceof NoAnswer) || probe.signal.aborted) throw error;
-        return undefined;
-      });
-      // A service may close the connection before it has read so much, and most clients then lose its
-      // response.
+      const exchange = await unlessClosed(refuse(context, { ...without(SEND, 'text'), media }), probe);
       if (exchange === undefined) return probe.note('the connection was closed during the upload');
       expectRefused(exchange, 'a file of more than 16 MB');
       probe.note(`returned ${nameAnswer(exchange)}`);
