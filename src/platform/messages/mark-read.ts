@@ -87,8 +87,8 @@ export async function markRead(
   now: number,
 ): Promise<number> {
   const connection = await findReachable(database, credential, connectionId, now);
-  const named = messageId === null ? null : await findInbound(database, connectionId, messageId);
   requireLicense(connection); // [choice.unlicensed.refused]
+  const named = messageId === null ? null : await findInbound(database, connectionId, messageId);
   const marked = await changeState(async ({ tx }) => {
     const person = named?.peer ?? phone; // [messages.read.message-wins]
     if (person === null) throw new PlatformError('invalid_request', { field: 'messageId' });

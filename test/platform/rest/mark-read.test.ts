@@ -130,7 +130,8 @@ describe('POST /messages/read', () => {
     proves('choice.unlicensed.refused');
     const { connectionId, mark, unread } = await seed();
     await service.platform.licenses.set(connectionId, { status: 'expired' });
-    expect((await mark({ phone: ANNA })).body).toEqual({ error: 'license_inactive' });
+    for (const which of [{ phone: ANNA }, { messageId: 'unknown' }])
+      expect((await mark(which)).body).toEqual({ error: 'license_inactive' });
     await service.platform.licenses.set(connectionId, { status: 'active' });
     expect(await unread()).toHaveLength(3);
   });
