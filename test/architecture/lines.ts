@@ -13,7 +13,7 @@ const LIMITS: readonly (readonly [
 ])[] = [
   ['src/connector', 29132],
   ['src/runtime', 8547],
-  ['src/platform', 13298],
+  ['src/platform', 13300],
   ['src/sandbox', 4983],
   ['src/contract', 7972],
   ['src/commands, cli', 5788, ['src/commands', 'src/cli']],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10585, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1143],
-  ['test, of packages too', 99363, TESTS],
+  ['test, of packages too', 99365, TESTS],
   ['bench', 2599],
   ['drizzle', 6374, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

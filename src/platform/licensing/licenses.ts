@@ -102,6 +102,8 @@ export function createLicenses(changeState: ChangeState): Licenses {
       changeState(async (change) => {
         const current = await readCurrent(change, connectionId);
         if (license.status === 'none') {
+          if (license.expiresAt !== undefined)
+            throw new PlatformError('invalid_request', { field: 'expiresAt', hint: '`none` has no expiry' });
           await orm(change.tx).delete(licenses).where(eq(licenses.connectionId, connectionId));
           return licenseState(null, change.now);
         }

@@ -89,6 +89,8 @@ describe('licenses', () => {
     const { licenses, time } = service.platform;
     const contradiction = licenses.set(connection, { status: 'expired', expiresAt: time.now() + DAY });
     await expect(contradiction).rejects.toMatchObject({ code: 'invalid_request', field: 'expiresAt' });
+    const expiryOfNone = licenses.set(connection, { status: 'none', expiresAt: time.now() + DAY });
+    await expect(expiryOfNone).rejects.toMatchObject({ code: 'invalid_request', field: 'expiresAt' });
     await expect(licenses.set('unknown', { status: 'active' })).rejects.toMatchObject({ code: 'not_found' });
   });
 });
