@@ -1,6 +1,7 @@
 import { replay } from '../connector/replay/replay.ts';
 import { readSettings } from '../runtime/config/read-settings.ts';
 import { openDatabase } from '../runtime/database/database.ts';
+import { findEmbeddedPostgres } from '../runtime/database/embedded/find-running.ts';
 import { createLogger } from '../runtime/logger/logger.ts';
 import { createReplayReport } from './replay-report.ts';
 import type { CommandContext } from './run-command.ts';
@@ -24,6 +25,10 @@ export async function runReplay(
   const settings = readSettings({ DATABASE_URL }, env, warnOfTypo);
   const logger = createLogger({ level: 'warn', name: 'replay', destination: 'stderr' });
   const dataDir = String(options['data-dir'] ?? '.data');
+  if (settings.DATABASE_URL === undefined && (await findEmbeddedPostgres(dataDir)).kind === 'absent')
+    throw new Error(
+      `DATABASE_URL is not set, and there is no data in ${dataDir}. Run it where the connector runs, with its .env, or pass its --data-dir.`,
+    );
   const store = await openServerDatabase({ url: settings.DATABASE_URL, dataDir, clock, logger });
   const pool = { name: 'connector-replay', poolSize: POOL_SIZE, deadlineMs: QUERY_MS };
   const database = openDatabase({ url: store.url, ...pool, clock, logger });

@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { CommandOptions } from '../../../src/commands/command-line.ts';
 import { createReplayReport } from '../../../src/commands/replay-report.ts';
@@ -318,6 +321,12 @@ describe('npm run replay', () => {
     const elsewhere = new URL(database.url);
     elsewhere.pathname = '/postgres';
     await expect(command({}, elsewhere.href)).rejects.toThrow('does not contain the tables of the connector');
+  });
+
+  it('does not finish in a folder without data, and leaves it as it is', async () => {
+    const folder = join(tmpdir(), `no-replay-${process.pid}`);
+    await expect(command({ 'data-dir': folder }, '')).rejects.toThrow(`there is no data in ${folder}.`);
+    expect(existsSync(folder)).toBe(false);
   });
 });
 
