@@ -77,11 +77,13 @@ function readProgress(file: string, subject: object): Progress {
     return fresh;
   }
   const progress = JSON.parse(readFileSync(`${file}.progress`, 'utf8')) as Progress;
-  if (JSON.stringify(progress.subject) !== JSON.stringify(subject))
+  const isSame = JSON.stringify(progress.subject) === JSON.stringify(subject);
+  // What wrote nothing, such as an attempt at a mistyped address, is nothing to continue.
+  if (!isSame && progress.bytes > 0)
     throw new UsageError(
       `${file} is an export of something else that was interrupted. Pass the same options to continue it, or delete ${file}.progress and ${file}.`,
     );
-  return existsSync(file) ? progress : fresh;
+  return isSame && existsSync(file) ? progress : fresh;
 }
 
 async function writeAll(output: FileHandle, bytes: Buffer, position: number): Promise<void> {

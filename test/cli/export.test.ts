@@ -137,6 +137,7 @@ describe('an export', () => {
   });
 
   it('begins again if nothing of it was written, as after a refusal', async () => {
+    await expect(write('start', { what: 'messages', url: 'http://mistyped' })).rejects.toThrow();
     await expect(write('start')).rejects.toThrow('the connector is gone');
     expect(await write()).toMatchObject({ entries: 4 });
   });
