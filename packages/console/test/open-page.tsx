@@ -40,6 +40,10 @@ export const invalid = (field: string, message: string): Refusal =>
 /** What the server answers: by method and path, `GET /sandbox/v1/faults`. */
 export type Answers = Readonly<Record<string, object | ((request: Sent) => object | Promise<object>)>>;
 
+/** A page, with which a proxy answers for a server that it does not reach. */
+export const ofProxy = (status: number): Refusal =>
+  Object.assign(new Refusal(status, {}), { body: '<html></html>' });
+
 /** Never answers. */
 export const silence = (): Promise<never> => new Promise(() => undefined);
 
@@ -83,7 +87,7 @@ function checkExchange(sent: Sent, status: number, body: unknown): void {
   const row = rowOf(sent.path);
   // The server of the page answers for a connector that it does not reach.
   const isOfHost = status === 502 && (body as { error?: string }).error === 'connector_unreachable';
-  if (row === undefined || row.rest === '/readyz' || isOfHost) return;
+  if (row === undefined || row.rest === '/readyz' || isOfHost || typeof body === 'string') return;
   const endpoint = endpointOf(row.api, sent.method, row.rest);
   expect(endpoint, `${sent.method} ${sent.path} is no call of the ${row.api}`).toBeDefined();
   if (status < 400) {
@@ -173,7 +177,11 @@ export async function openPage(
     } catch (error) {
       complaints.push((error as Error).message);
     }
-    return { ok: status < 400, status, json: async () => structuredClone(body) };
+    return {
+      ok: status < 400,
+      status,
+      json: async () => (typeof body === 'string' ? JSON.parse(body) : structuredClone(body)),
+    };
   };
 
   (window as unknown as { happyDOM: { setURL(url: string): void } }).happyDOM.setURL(

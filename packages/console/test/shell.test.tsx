@@ -4,6 +4,7 @@ import { ACCOUNT_SYNC, at, CALL, EMPTY, letter, pageOf } from './answers.tsx';
 import {
   type Answers,
   hasFocus,
+  ofProxy,
   openPage,
   PRODUCTION,
   Refusal,
@@ -227,6 +228,20 @@ describe('what the page says of its age', () => {
       new Refusal(503, {}),
       'The database does not respond',
       'no database',
+    ],
+    [
+      'is not reached by the proxy before it',
+      ofProxy(503),
+      ofProxy(503),
+      'The connector does not respond',
+      'no connector',
+    ],
+    [
+      'has a proxy before it that answers with pages',
+      ofProxy(200),
+      ofProxy(200),
+      'The connector does not respond',
+      'no connector',
     ],
     ['answers some calls only', silence, {}, 'Not everything can be read', 'not current'],
   ])(

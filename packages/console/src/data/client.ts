@@ -133,7 +133,15 @@ async function send(
     ...(limit === undefined ? {} : { signal: limit }),
   }).catch(fail);
   const answer: unknown = await response.json().catch(() => (limit?.aborted === true ? fail() : undefined));
-  if (response.ok) return answer;
+  if (response.ok && (answer !== undefined || response.status === 204)) return answer;
+  // A proxy before the server answers with a page.
+  if (response.ok)
+    throw new ApiError(
+      call,
+      response.status,
+      'not_json',
+      `The response of ${path.split('?')[0]} is not JSON.`,
+    );
   const { error, message, field, hint } = (answer ?? {}) as Readonly<Record<string, string | undefined>>;
   // The command was started again: the server replaces this page by one that says how to be admitted.
   if (error === 'session_required') location.reload();
@@ -168,8 +176,5 @@ export const connector = clientOf<typeof CONNECTOR_ENDPOINTS>('/connector');
 
 /** What this page is connected to. */
 export async function readMode(): Promise<ConsoleMode> {
-  const path = '/console.json';
-  const mode = await send({ method: 'GET', path });
-  if (mode !== undefined) return mode as ConsoleMode;
-  throw new ApiError(`GET ${path}`, 200, 'not_json', `The response of ${path} is not JSON.`);
+  return (await send({ method: 'GET', path: '/console.json' })) as ConsoleMode;
 }

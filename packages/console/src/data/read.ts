@@ -43,10 +43,15 @@ export function useRead<Data, Key extends QueryKey>(
 
 const PROBE_LIMIT_MS = 3_000;
 
-/** The status of an address; 0 without a response. */
+/** The status of an address; 0 without a response of its own: a proxy before it answers with a page. */
 async function probe(path: string): Promise<number> {
-  const response = await fetch(path, { signal: AbortSignal.timeout(PROBE_LIMIT_MS) }).catch(() => undefined);
-  return response?.status ?? 0;
+  try {
+    const response = await fetch(path, { signal: AbortSignal.timeout(PROBE_LIMIT_MS) });
+    await response.json();
+    return response.status;
+  } catch {
+    return 0;
+  }
 }
 
 /** What the page does not reach now. */
