@@ -32,6 +32,9 @@ export function callConnectorAt(url: string, token: string): CallConnector {
     }).catch((error: unknown) => {
       throw explainNoAnswer(url, error);
     });
+    const target = URL.parse(response.headers.get('location') ?? '', url);
+    if (response.status >= 300 && response.status < 400 && target !== null)
+      throw new Error(`The server at ${url} redirects to ${target.origin}. Is --connector its address?`);
     const answer: unknown = await response.json().catch(() => null);
     if (!response.ok) throw explainRefusal(url, response.status, answer);
     const read = endpoint.answers[0]?.schema?.safeParse(answer);

@@ -9,7 +9,7 @@ import { type SpawnedCommand, spawnCommand } from '../../../test/support/spawn-c
 const TOKEN = 'token-of-an-operator-0123456789';
 const NO_CHANGES = JSON.stringify({
   changes: [],
-  nextCursor: null,
+  nextCursor: '0',
   hasMore: false,
   feedId: 'feed1',
   lastSeq: 0,
@@ -129,6 +129,18 @@ describe('messaging-connector console', () => {
     connector.script({ status, body });
     const { code, stdout, stderr } = await run(['--connector', connector.origin]).ended;
     expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining(words) });
+  });
+
+  it('names the address that the first answer redirects to', async () => {
+    connector.script({
+      status: 301,
+      headers: { location: 'https://connector.example.com/v1/changes?after=latest' },
+    });
+    const { code, stderr } = await run(['--connector', connector.origin]).ended;
+    expect([code, stderr]).toEqual([
+      1,
+      `The server at ${connector.origin} redirects to https://connector.example.com. Is --connector its address?\n`,
+    ]);
   });
 
   it('names an address that does not respond', async () => {
