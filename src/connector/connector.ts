@@ -225,7 +225,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     metrics: createOutboxMetrics(metrics),
     clientFor: (accountId) => openSendingClient(sending, accountId),
   });
-  const facts = createFacts({ database, clock, outbox });
+  const facts = createFacts({ database, clock, outbox, app: oauth?.subscriptionId });
   measureState(metrics, facts);
   const statistics = keepStatistics({ database, clock, logger, metrics });
   const consumers = createConsumers({

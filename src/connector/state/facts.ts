@@ -32,12 +32,14 @@ export interface FactsOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** What this process knows of its queues, which makes reading them cheaper. */
   readonly outbox?: Pick<Outbox, 'readKnown'> | undefined;
+  /** The subscription of the OAuth app, if there is one. */
+  readonly app?: string | undefined;
   /** The account that facts about one account are about. */
   readonly account?: { readonly id: string; readonly subscriptionId: string } | undefined;
 }
 
 /** What the figures are read from. Calls at the same time share one read. Each throws as `query` does. */
-export function createFacts({ database: db, clock, outbox, account }: FactsOptions) {
+export function createFacts({ database: db, clock, outbox, app, account }: FactsOptions) {
   const known = async () => (await outbox?.readKnown()) ?? null;
   const { id, subscriptionId } = account ?? { id: '', subscriptionId: '' };
   const lately = () => clock.now() - DAY_MS;
@@ -46,7 +48,7 @@ export function createFacts({ database: db, clock, outbox, account }: FactsOptio
     sessions: shareReads(() => readSessions(db, clock.now())),
     snapshot: shareReads(() => readOldestSnapshot(db)),
     workers: shareReads(() => readWorkers(db)),
-    polls: shareReads(() => readDuePolls(db, clock.now())),
+    polls: shareReads(() => readDuePolls(db, clock.now(), app)),
     feed: shareReads(() => readFeed(db)),
     sends: shareReads(async () => readWaitingSends(db, await known())),
     lateSends: shareReads(async () => readLateSends(db, await known(), clock.now())),

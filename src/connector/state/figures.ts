@@ -42,14 +42,18 @@ export function oldestWaitMs({ oldestAt }: Pick<Waiting, 'oldestAt'>, now: numbe
 /** The count stops here. */
 const MAX = 10_000;
 
-/** Accounts whose next poll is due and that no failure delays, and since when the oldest is due. */
-export async function readDuePolls(db: Queryable, now: number): Promise<Waiting> {
+/**
+ * Accounts whose next poll is due and that no failure delays, and since when the oldest is due. Accounts by consent
+ * count if they are of the app with this subscription: those of another are not polled.
+ */
+export async function readDuePolls(db: Queryable, now: number, app = ''): Promise<Waiting> {
   const { accountId, dueAt, lastStartedAt, lastErrorCode } = pollStates;
+  const isPolled = sql`(${accounts.kind} <> 'oauth' or ${accounts.subscriptionId} = ${app})`;
   const [row] = await orm(db)
     .select({ waiting: count(), oldestAt: min(dueAt) })
     .from(pollStates)
     .innerJoin(accounts, eq(accounts.id, accountId))
-    .where(and(lte(dueAt, now), gt(dueAt, lastStartedAt), isNull(lastErrorCode)));
+    .where(and(lte(dueAt, now), gt(dueAt, lastStartedAt), isNull(lastErrorCode), isPolled));
   return row ?? { waiting: 0, oldestAt: null };
 }
 

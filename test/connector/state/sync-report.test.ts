@@ -146,8 +146,8 @@ describe('the state of an account', () => {
   });
 
   it('measures how late the latest poll is that no failure delays', async () => {
-    const late = async () =>
-      oldestWaitMs(await readDuePolls(bench.database, bench.clock.now()), bench.clock.now());
+    const late = async (app?: string) =>
+      oldestWaitMs(await readDuePolls(bench.database, bench.clock.now(), app), bench.clock.now());
     expect(await late()).toBe(0);
     await bench.poll();
     const now = bench.clock.now();
@@ -156,6 +156,9 @@ describe('the state of an account', () => {
     expect(await late()).toBe(0);
     await bench.clock.advance(90_000);
     expect(await late()).toBe(90_000);
+    await bench.database.query(`update connector.accounts set kind = 'oauth', subscription_id = 'app'`);
+    expect([await late('app'), await late('another'), await late()]).toEqual([90_000, 0, 0]);
+    await bench.database.query(`update connector.accounts set kind = 'api_key', subscription_id = 'default'`);
     bench.service.fault = () => ({ status: 500, body: { error: 'internal_error' } });
     await bench.poll();
     await bench.clock.advance(MINUTE);
