@@ -44,8 +44,11 @@ describe('a live list', () => {
     return { newest: rows[0]?.id, oldest: rows.at(-1)?.id, rows: rows.length, waiting, isCut };
   };
 
-  it('keeps the newest 5,000 rows', () => {
+  it('keeps the newest 5,000 rows, and reads none after them', async () => {
+    await showTwo();
+    expect(list.snapshot().hasMore).toBe(true);
     addRows(6_000);
+    expect(list.snapshot().hasMore).toBe(false);
     expect(shown()).toEqual({ newest: 5_999, oldest: 1_000, rows: 5_000, waiting: 0, isCut: true });
   });
 
@@ -130,6 +133,9 @@ describe('a live list', () => {
     list.resume();
     await vi.advanceTimersByTimeAsync(100);
     expect(shown()).toMatchObject({ newest: 9, oldest: 8, rows: 2, waiting: 0 });
+    list.pause();
+    list.resume();
+    expect(shown()).toMatchObject({ rows: 2 });
   });
 
   it('reads the newest page again if it changes while an older one is read', async () => {

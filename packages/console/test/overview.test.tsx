@@ -69,6 +69,21 @@ describe('the overview', () => {
     }
   });
 
+  it.each([
+    [{ repaired: { messages: 1, statuses: 0 } }, 1],
+    [{ repaired: { messages: 0, statuses: 1 } }, 1],
+    [{ repaired: { messages: 0, statuses: 0 }, undecidedRepairs: 1 }, 1],
+    [{ repaired: { messages: 0, statuses: 0 } }, 0],
+  ])('ticks off that polling repaired something: %j', async (account, count) => {
+    await openPage('/overview', {
+      'GET /connector/v1/sync': {
+        ...EMPTY['GET /connector/v1/sync'],
+        accounts: [{ ...ACCOUNT_SYNC, ...account }],
+      },
+    });
+    await (await region('First steps')).findByText(`${count} of 6 done`);
+  });
+
   it('shows how webhooks fare without the self-check, and leads to each part', async () => {
     await openPage('/overview', {
       'GET /sandbox/v1/deliveries/counts': ({ query }: Sent) =>
@@ -308,6 +323,7 @@ describe('the overview', () => {
     const application = await region('Your application');
     await page.user.click(application.getByRole('button', { name: 'Copy' }));
     await screen.findByText('Copied with its secrets');
+    await (await region('First steps')).findByText('1 of 6 done');
     const { baseUrl, apiKey, connectorUrl, connectorToken } = EMPTY['GET /sandbox/v1/info'];
     expect(await navigator.clipboard.readText()).toBe(
       `SERVICE_BASE_URL=${baseUrl}\nSERVICE_API_KEY=${apiKey}\nCONNECTOR_URL=${connectorUrl}\nCONNECTOR_API_TOKEN=${connectorToken}\n`,
@@ -315,5 +331,34 @@ describe('the overview', () => {
     const shown = document.documentElement.innerHTML;
     expect(shown).toContain(baseUrl);
     expect([apiKey, connectorToken].filter((secret) => shown.includes(secret))).toEqual([]);
+  });
+
+  it('names each address, and those of a connector if there is one', async () => {
+    const info = {
+      ...EMPTY['GET /sandbox/v1/info'],
+      connectorUrl: null,
+      connectorToken: null,
+      webhookUrl: null,
+    };
+    const service = [
+      'Service http://127.0.0.1:4010/api/v1',
+      'Legacy address http://127.0.0.1:4011/api/v1',
+      'OAuth http://127.0.0.1:4010',
+      'Tools http://127.0.0.1:4010/api/mcp',
+      'Control API http://127.0.0.1:4000/sandbox/v1',
+    ];
+    const connector = ['Connector http://127.0.0.1:4020', 'Webhook http://127.0.0.1:4020/webhooks/messaging'];
+    for (const [answers, expected] of [
+      [{}, [...service, ...connector, 'OpenAPI servicesandboxconnector']],
+      [{ 'GET /sandbox/v1/info': info }, [...service, 'OpenAPI servicesandbox']],
+    ] as const) {
+      await openPage('/overview', answers);
+      const application = await region('Your application');
+      const names = application.getAllByRole('term');
+      expect(names.map((name) => `${name.textContent} ${name.nextElementSibling?.textContent}`)).toEqual(
+        expected,
+      );
+      expect(application.queryByText(/CONNECTOR/) === null).toBe(expected.length < 8);
+    }
   });
 });

@@ -72,10 +72,16 @@ describe('the phones', () => {
   it('of contacts are filtered among contacts', async () => {
     const page = await openPage(
       '/phone?list=contacts',
-      world([], { 'GET /sandbox/v1/contacts': { entries: [SILENT] } }),
+      world([], {
+        'GET /sandbox/v1/contacts': ({ query }: Sent) => ({
+          entries: query['q'] === 'network:no' ? [SILENT] : [],
+        }),
+      }),
     );
     await page.user.type(await screen.findByRole('combobox', { name: 'Filter' }), 'network:no{Enter}');
     await waitFor(() => expect(location.search).toBe('?list=contacts&q=network%3Ano'));
+    const found = await screen.findByRole('link', { name: /never reads/ });
+    expect(found.getAttribute('href')).toMatch(/^\/phone\/\d+\?list=contacts&q=network%3Ano$/);
     await page.user.click(await button('Clear the filter'));
     await waitFor(() => expect(location.search).toBe('?list=contacts'));
   });
