@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
@@ -61,6 +61,16 @@ async function certify(
   }
 }
 
+/** The results of these checks of wire behavior against a server. */
+async function judge(server: Server, clock: Clock, only: readonly string[]) {
+  const { url, close } = await serve(server);
+  const inputs = { url: `${url}/webhooks/`, secret: SECRET, profile: PROFILES.messaging };
+  const { signal } = new AbortController();
+  const { results } = await runReceiverSuite({ inputs, tiers: ['W'], clock, only, signal });
+  await close();
+  return results;
+}
+
 describe('the gallery of correct receivers', () => {
   it.each(RIGHT_RECEIVERS)('$name: passes every check', async ({ ways, inputs, remarks = [] }) => {
     const { verdict, results, notRun } = await certify(ways, inputs);
@@ -81,15 +91,8 @@ describe('the gallery of correct receivers', () => {
       await clock.advance(9_000);
       response.writeHead(204).end();
     });
-    const { url, close } = await serve(server);
-    const { results } = await runReceiverSuite({
-      inputs: { url: `${url}/webhooks/`, secret: SECRET, profile: PROFILES.messaging },
-      tiers: ['W'],
-      clock,
-      only: ['delivery.repeated', 'delivery.out-of-order', 'connection.kept'],
-      signal: new AbortController().signal,
-    });
-    await close();
+    const only = ['delivery.repeated', 'delivery.out-of-order', 'connection.kept'];
+    const results = await judge(server, clock, only);
     expect(results.map(({ id, result }) => `${id} ${result}`)).toEqual([
       'delivery.repeated pass',
       'delivery.out-of-order pass',
@@ -109,15 +112,9 @@ describe('the gallery of correct receivers', () => {
       if (taken > most) response.writeHead(429, limited).end();
       else response.writeHead(age <= 300_000 ? 200 : 401).end();
     });
-    const { url, close } = await serve(server);
-    const { results } = await runReceiverSuite({
-      inputs: { url: `${url}/webhooks/`, secret: SECRET, profile: PROFILES.messaging },
-      tiers: ['W'],
-      clock: { ...systemClock, now: () => clock.now(), sleep: (ms) => clock.advance(ms) },
-      only: ['timestamp.stale', 'timestamp.recent', 'timestamp.future'],
-      signal: new AbortController().signal,
-    });
-    await close();
+    const moved = { ...systemClock, now: () => clock.now(), sleep: (ms: number) => clock.advance(ms) };
+    const only = ['timestamp.stale', 'timestamp.recent', 'timestamp.future'];
+    const results = await judge(server, moved, only);
     expect(results.filter(({ result }) => result !== 'pass')).toEqual([]);
   });
 
