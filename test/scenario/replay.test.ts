@@ -156,6 +156,24 @@ describe('a scenario', () => {
     expect(differences).toContainEqual(expect.objectContaining({ field: 'text', actual: 'Hello', cause: 1 }));
   });
 
+  it('shows a message that was not recorded, and nothing of a connection that was not; it leaves no fault', async () => {
+    await world.client.dropWebhooks();
+    await world.client.write(await world.client.qrConnection(), 'Hello');
+    const scenario = await recordFile();
+    const observations = scenario.observations.filter(({ observed }) => observed === 'connection');
+    expect(observations.map(({ connection }) => connection)).toEqual(['447700900101']);
+    expect((await replay({ ...scenario, observations }, target)).differences).toEqual([
+      {
+        of: 'incoming message 1 from 447700900201 of 447700900101',
+        field: 'existence',
+        expected: 'does not exist',
+        actual: 'exists',
+        cause: 2,
+      },
+    ]);
+    expect(await send('GET', '/sandbox/v1/faults')).toMatchObject({ rules: [] });
+  });
+
   it('shows a cause that is refused in the replay, and continues with the next one', async () => {
     const connectionId = await world.client.qrConnection();
     await send('POST', `/sandbox/v1/connections/${connectionId}/outage`, { cause: 'session_lost' });
