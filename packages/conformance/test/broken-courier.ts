@@ -113,9 +113,7 @@ export const BROKEN_DELIVERIES: readonly BrokenDelivery[] = [
   {
     what: 'a body that was serialized again',
     found: 'delivery.signature',
-    courier: changing((parcel) => {
-      parcel.body = Buffer.from(`${parcel.body} `);
-    }),
+    courier: changing((parcel) => void Object.assign(parcel, { body: Buffer.from(`${parcel.body} `) })),
   },
   {
     what: 'a stale timestamp',
@@ -132,9 +130,7 @@ export const BROKEN_DELIVERIES: readonly BrokenDelivery[] = [
   {
     what: 'another message id',
     found: 'event.message.status',
-    courier: rewriting(({ message }) => {
-      message.wa_id = 7;
-    }),
+    courier: rewriting(({ message }) => void Object.assign(message, { wa_id: 7 })),
   },
   {
     what: 'a timestamp as text',
@@ -146,16 +142,12 @@ export const BROKEN_DELIVERIES: readonly BrokenDelivery[] = [
   {
     what: 'a field in camelCase',
     found: 'event.names',
-    courier: rewriting((body) => {
-      body.connectionId = body.connection_id;
-    }),
+    courier: rewriting((body) => void Object.assign(body, { connectionId: body.connection_id })),
   },
   {
     what: 'a field that no table lists',
     found: 'event.no-further-fields',
-    courier: rewriting((body) => {
-      body.sent_by = 'us';
-    }),
+    courier: rewriting((body) => void Object.assign(body, { sent_by: 'us' })),
   },
   {
     what: 'a field of a received message left out',

@@ -1,4 +1,4 @@
-import type { Breakage, PassingAnswer, PassingRequest } from './broken-proxy.ts';
+import { type Breakage, json, type PassingAnswer, type PassingRequest, setting } from './broken-proxy.ts';
 
 /** How an authorization server or a tool server breaks a rule, and the check that must report it. */
 export interface BrokenOauth {
@@ -11,18 +11,6 @@ const DISCOVERY = /oauth-authorization-server$/;
 const AUTHORIZE = /^\/oauth\/authorize/;
 const TOKEN = /^\/oauth\/token/;
 const TOOLS = /^\/api\/mcp/;
-
-/** Overrides some fields. */
-const setting =
-  (fields: object) =>
-  (target: object): void =>
-    void Object.assign(target, fields);
-
-const json = (status: number, body: unknown, headers: Record<string, string> = {}): PassingAnswer => ({
-  status,
-  headers: { 'content-type': 'application/json', ...headers },
-  body,
-});
 
 function answering(path: RegExp, change: (answer: PassingAnswer, request: PassingRequest) => void) {
   return (): Breakage => ({

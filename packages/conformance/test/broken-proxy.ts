@@ -30,6 +30,18 @@ export interface Breakage {
   answer?(answer: PassingAnswer, request: PassingRequest): void;
 }
 
+/** Overrides some fields of a request or an answer. */
+export const setting =
+  (fields: object) =>
+  (target: object): void =>
+    void Object.assign(target, fields);
+
+export const json = (status: number, body: unknown, headers: Record<string, string> = {}): PassingAnswer => ({
+  status,
+  headers: { 'content-type': 'application/json', ...headers },
+  body,
+});
+
 /** A service with one rule broken. */
 export interface BrokenProxy {
   readonly baseUrl: string;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ServiceInputs } from '../src/service/inputs.ts';
-import type { Breakage, PassingAnswer, PassingRequest } from './broken-proxy.ts';
+import { type Breakage, json, type PassingAnswer, type PassingRequest, setting } from './broken-proxy.ts';
 
 /** A broken rule, and the check that must report it. */
 export interface BrokenRule {
@@ -19,9 +19,10 @@ const SENDS = /^\/messages$/;
 const WEBHOOK = /^\/webhook$/;
 const CODE = /\/pairing-code$/;
 
-function json(status: number, body: unknown, headers: Record<string, string> = {}): PassingAnswer {
-  return { status, headers: { 'content-type': 'application/json', ...headers }, body };
-}
+const inBody =
+  (fields: object) =>
+  ({ body }: PassingAnswer): void =>
+    void Object.assign(body, fields);
 
 /** Breaks the answers to one endpoint. */
 function answering(
@@ -93,9 +94,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'a 403 instead of a 401 for an unknown key',
     found: 'auth.unknown-key.refused',
-    breakage: refusing('invalid_key', (answer) => {
-      answer.status = 403;
-    }),
+    breakage: refusing('invalid_key', setting({ status: 403 })),
   },
   {
     what: 'no challenge for an unknown key',
@@ -167,9 +166,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'counts as strings',
     found: 'account.shape',
-    breakage: succeeding('GET', /^\/account$/, ({ body }) => {
-      body.slots.total = '9';
-    }),
+    breakage: succeeding('GET', /^\/account$/, ({ body }) => void Object.assign(body.slots, { total: '9' })),
   },
   {
     what: 'live connections that are not counted as connected',
@@ -219,30 +216,26 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'another default limit',
     found: 'messages.limit.default',
-    breakage: asking('GET', SENDS, (request) => {
-      request.path = '/messages?limit=2';
-    }),
+    breakage: asking('GET', SENDS, setting({ path: '/messages?limit=2' })),
   },
   {
     what: 'a limit of 101 that is accepted',
     found: 'messages.limit.outside',
-    breakage: asking('GET', /limit=101/, (request) => {
-      request.path = '/messages?limit=100';
-    }),
+    breakage: asking('GET', /limit=101/, setting({ path: '/messages?limit=100' })),
   },
   {
     what: 'a 200 for a forged cursor',
     found: 'messages.cursor.forged',
-    breakage: answering('GET', /[?&]cursor=/, (answer) => {
-      Object.assign(answer, json(200, { messages: [], nextCursor: null, hasMore: false }));
-    }),
+    breakage: answering(
+      'GET',
+      /[?&]cursor=/,
+      setting(json(200, { messages: [], nextCursor: null, hasMore: false })),
+    ),
   },
   {
     what: 'hasMore on the last page',
     found: 'messages.has-more',
-    breakage: succeeding('GET', PAGE, ({ body }) => {
-      body.hasMore = true;
-    }),
+    breakage: succeeding('GET', PAGE, inBody({ hasMore: true })),
   },
   {
     what: 'a filter that is ignored',
@@ -254,9 +247,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'another code for text and media',
     found: 'send.text-and-media',
-    breakage: refusing('text_or_media', ({ body }) => {
-      body.error = 'invalid_request';
-    }),
+    breakage: refusing('text_or_media', inBody({ error: 'invalid_request' })),
   },
   {
     what: 'a file that is left out beside a text',
@@ -303,9 +294,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'the secret shown again',
     found: 'webhook.get.no-secret',
-    breakage: succeeding('GET', WEBHOOK, ({ body }) => {
-      body.secret = 'shown';
-    }),
+    breakage: succeeding('GET', WEBHOOK, inBody({ secret: 'shown' })),
   },
   {
     what: 'an event type left out',
@@ -342,9 +331,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'a 200 for a new connection',
     found: 'create.shape',
-    breakage: succeeding('POST', LIST, (answer) => {
-      answer.status = 200;
-    }),
+    breakage: succeeding('POST', LIST, setting({ status: 200 })),
   },
   {
     what: 'a label that is not stored',
@@ -421,9 +408,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'a picture that is no image',
     found: 'picture.png',
-    breakage: succeeding('GET', DETAIL, ({ body }) => {
-      body.connection.qr = TINY;
-    }),
+    breakage: succeeding('GET', DETAIL, ({ body }) => void Object.assign(body.connection, { qr: TINY })),
   },
   {
     what: 'a number that is normalized',
@@ -537,9 +522,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'a repeated send that is sent again',
     found: 'send.repeat.once',
-    breakage: asking('POST', SENDS, ({ body }) => {
-      body.idempotencyKey = randomUUID();
-    }),
+    breakage: asking('POST', SENDS, ({ body }) => void Object.assign(body, { idempotencyKey: randomUUID() })),
   },
   {
     what: 'concurrent sends that are all sent',
@@ -556,9 +539,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'a generic error for a number that is not on the network',
     found: 'send.absent',
-    breakage: refusing('recipient_not_on_whatsapp', (answer) => {
-      Object.assign(answer, json(502, { error: 'send_failed' }));
-    }),
+    breakage: refusing('recipient_not_on_whatsapp', setting(json(502, { error: 'send_failed' }))),
   },
   {
     what: 'a read receipt without its count',
@@ -568,9 +549,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'an address list that is ignored',
     found: 'address.refused',
-    breakage: refusing('ip_not_allowed', (answer) => {
-      Object.assign(answer, json(200, { connections: [] }));
-    }),
+    breakage: refusing('ip_not_allowed', setting(json(200, { connections: [] }))),
   },
   {
     what: 'an address that is taken from a header',
@@ -582,9 +561,10 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'a new connection in a portal',
     found: 'portal.create',
-    breakage: refusing('forbidden_portal_kind', (answer) => {
-      Object.assign(answer, json(201, { connection: { id: 'new', status: 'connecting' } }));
-    }),
+    breakage: refusing(
+      'forbidden_portal_kind',
+      setting(json(201, { connection: { id: 'new', status: 'connecting' } })),
+    ),
   },
   {
     what: 'a lapsed connection in the list',
@@ -595,23 +575,17 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'another status for a lapsed license',
     found: 'license.send',
-    breakage: refusing('license_inactive', (answer) => {
-      answer.status = 403;
-    }),
+    breakage: refusing('license_inactive', setting({ status: 403 })),
   },
   {
     what: 'a page instead of an error body',
     found: 'wire.error-body',
-    breakage: refusing('invalid_request', (answer) => {
-      answer.body = '<h1>Bad request</h1>';
-    }),
+    breakage: refusing('invalid_request', setting({ body: '<h1>Bad request</h1>' })),
   },
   {
     what: 'a page instead of a generic error',
     found: 'wire.generic-errors',
-    breakage: refusing('not_found', (answer) => {
-      answer.body = '<h1>Not found</h1>';
-    }),
+    breakage: refusing('not_found', setting({ body: '<h1>Not found</h1>' })),
   },
   {
     what: 'a wrong content type',
@@ -623,9 +597,7 @@ export const BROKEN_RULES: readonly BrokenRule[] = [
   {
     what: 'a code with another status',
     found: 'wire.error-status',
-    breakage: refusing('invalid_request', (answer) => {
-      answer.status = 422;
-    }),
+    breakage: refusing('invalid_request', setting({ status: 422 })),
   },
   {
     what: 'invalid_request without the field',

@@ -1,11 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UsageError } from '../../../src/commands/command-line.ts';
+import { makeFolder } from '../../../test/support/make-folder.ts';
+import { ofFile } from '../../../test/support/of-file.ts';
 import { ROOT } from '../../../test/support/root.ts';
-import { type Served, serve } from '../../../test/support/serve.ts';
+import { serve } from '../../../test/support/serve.ts';
 import { spawnCommand } from '../../../test/support/spawn-command.ts';
 import type { Report } from '../../certify/src/report/report.ts';
 import { readConformanceOptions } from '../src/options.ts';
@@ -28,20 +29,12 @@ function startBareService() {
 }
 
 describe('npm run conformance', () => {
-  let folder: string;
-  let served: Served;
+  const folder = makeFolder(afterAll);
   let baseUrl: string;
   const { server, asked } = startBareService();
-
-  beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'conformance-'));
-    served = await serve(server);
+  const served = ofFile(() => serve(server));
+  beforeAll(() => {
     baseUrl = `${served.url}/api/v1`;
-  });
-
-  afterAll(async () => {
-    rmSync(folder, { recursive: true });
-    await served.close();
   });
 
   const run = (...words: readonly string[]) =>
