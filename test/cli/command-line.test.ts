@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readCommandLine, readPortBase } from '../../src/commands/command-line.ts';
 import { explainLostKey, readLocalSecrets } from '../../src/commands/local-secrets.ts';
 import { startOptions } from '../../src/commands/start-options.ts';
 import { SealingError } from '../../src/runtime/sealing/key-ring.ts';
+import { makeFolder } from '../support/make-folder.ts';
 
 const START = {
   name: 'start',
@@ -91,8 +91,7 @@ describe('the settings of npm start', () => {
 });
 
 it('the secrets of npm start are the same at the next start, and only their owner can read them', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'test-secrets-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const file = join(folder, '.data/secrets.json');
   const secrets = readLocalSecrets(file);
   expect(readLocalSecrets(file)).toEqual(secrets);

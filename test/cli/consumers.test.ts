@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runConsumers } from '../../src/commands/run-consumers.ts';
@@ -7,6 +6,7 @@ import { changeConsumerRequest } from '../../src/contract/connector/consumers.ts
 import { findFreePort } from '../support/find-free-port.ts';
 import { listen } from '../support/listen.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
 const ADDRESS = 'https://93.184.215.14/changes';
@@ -148,8 +148,7 @@ describe('npm run consumers', () => {
   });
 
   it('reads the address of a Redis from a file, so that no command line contains its password', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'test-consumers-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = makeFolder();
     const port = await findFreePort();
     writeFileSync(join(folder, 'redis'), `redis://:word@127.0.0.1:${port}\n`);
     expect(

@@ -1,6 +1,4 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkSettings } from '../../src/commands/check-settings.ts';
@@ -11,6 +9,7 @@ import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { loopOptions } from '../../src/testing/loop-options.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { ROOT } from '../support/root.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
 
@@ -113,8 +112,7 @@ describe('npm run doctor beside npm start', () => {
   it(
     'checks the connector of the loop that runs on its folder, or of the one that --sandbox names, and says which',
     async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'test-doctor-'));
-      onTestFinished(() => rm(folder, { recursive: true, force: true }));
+      const folder = makeFolder();
       const database = await createTestDatabase({ connector: true, platform: true });
       onTestFinished(() => database.drop());
       const options = loopOptions(database.url);
@@ -186,8 +184,7 @@ describe('npm run doctor', () => {
   it(
     'exits with 2 without a database, and for an unknown option',
     async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'test-doctor-'));
-      onTestFinished(() => rm(folder, { recursive: true, force: true }));
+      const folder = makeFolder();
       writeFileSync(
         join(folder, '.env'),
         `CONNECTOR_API_TOKEN=token-of-a-test-0123456789\nCONNECTOR_SEALING_KEYS=${generateSealingKey()}\nCONNECTOR_PORT=0\n`,

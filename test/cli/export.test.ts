@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runExport } from '../../src/commands/run-export.ts';
 import { type ExportPage, writeExport } from '../../src/commands/write-export.ts';
 import { listen } from '../support/listen.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
 const test = loopOfFile();
@@ -14,14 +14,11 @@ let folder: string;
 let file: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'export-'));
+  folder = makeFolder();
   file = join(folder, 'all.jsonl');
   vi.stubEnv('CONNECTOR_API_TOKEN', test.connectorToken);
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 const lines = (): unknown[] =>
   readFileSync(file, 'utf8')

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { connectorOptions } from '../../src/commands/connector-options.ts';
 import { loadHandlers } from '../../src/commands/load-handlers.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { makeFolder } from '../support/make-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'handlers-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = makeFolder(afterAll);
 
 function write(name: string, text: string): string {
   const path = join(folder, name);

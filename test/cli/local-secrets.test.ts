@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { readLocalSecrets } from '../../src/commands/local-secrets.ts';
+import { makeFolder } from '../support/make-folder.ts';
 
 const OTHERS = { connectorToken: 'token-of-another-start', sealingKey: 'key-of-another-start' };
 
@@ -16,8 +16,7 @@ vi.mock('node:fs', async (original) => {
 });
 
 it('the secrets of a start that was faster are taken, not replaced', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'test-secrets-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   expect(readLocalSecrets(join(folder, 'secrets.json'))).toEqual(OTHERS);
   expect(readLocalSecrets(join(folder, 'secrets.json'))).toEqual(OTHERS);
   expect(readdirSync(folder)).toEqual(['secrets.json']);

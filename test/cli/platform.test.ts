@@ -1,12 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { sandboxInfo } from '../../src/contract/sandbox/info.ts';
 import { makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { findPortBase } from '../support/find-free-port.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { ROOT } from '../support/root.ts';
 import { STOPPED, spawnCli, spawnCommand } from '../support/spawn-command.ts';
 
@@ -62,8 +62,7 @@ it('npm run platform refuses to listen on other interfaces without a name, and n
 it('npm run platform prints the settings for a connector of your own, which work, and announces its end in two lines on Ctrl-C', async () => {
   const base = await findPortBase();
   const data = await makeDataFolder();
-  const folder = await mkdtemp(join(tmpdir(), 'test-follow-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   // With Postgres of its own, as for somebody who has installed nothing.
   const platform = spawnCli('platform', ['--port-base', String(base), '--data-dir', data.path]);
   const start = await platform.said(/^npm run connector/);

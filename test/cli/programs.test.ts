@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as modern from '@modelcontextprotocol/client';
 import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio';
@@ -8,6 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { expect, it, onTestFinished } from 'vitest';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { ROOT } from '../support/root.ts';
 import { spawnCli } from '../support/spawn-command.ts';
 
@@ -47,8 +47,7 @@ it.each([
 });
 
 it('npm run connector exits with 2 before it starts anything if its handlers cannot be loaded', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'handlers-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const module = join(folder, 'broken.mjs');
   writeFileSync(module, 'export function {');
   const { code, stdout, stderr } = await spawnCli('connector', [], {

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { writeScenario } from '../../src/scenario/scenario.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { ROOT } from '../support/root.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
 
@@ -14,8 +14,7 @@ it.each([
   ['an option of the other action', [RESET], ['shrink', '--json'], '--json is not an option of shrink'],
   ['an address without a scheme', [RESET], ['replay', '--url', 'localhost:1'], 'not "localhost:1"'],
 ] as const)('refuses %s, and exits with 2', async (_, causes, [action, ...more], reason) => {
-  const folder = mkdtempSync(join(tmpdir(), 'scenario-'));
-  const file = join(folder, 'empty.jsonl');
+  const file = join(makeFolder(), 'empty.jsonl');
   const at = '2026-01-15T12:00:00.000Z';
   writeFileSync(
     file,
@@ -34,6 +33,5 @@ it.each([
   );
   const words = [join(ROOT, 'src/cli/scenario.ts'), action, file, ...more];
   const { code, stdout, stderr } = await spawnCommand('node', words).ended;
-  rmSync(folder, { recursive: true });
   expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(reason)]);
 });

@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { connectorOptions } from '../../src/commands/connector-options.ts';
 import { allSettings, connectorSettings } from '../../src/commands/settings.ts';
 import { variablesOf } from '../../src/runtime/config/read-settings.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
 
@@ -28,13 +28,8 @@ const CONNECTORS = ['web-1', 'web-2', 'worker-1', 'worker-2'];
 const MOUNTED = '/run/secrets/';
 
 describe('docker-compose.yml', () => {
-  let place: string;
+  const place = makeFolder(afterAll);
   const secret = (name: string): string => readFileSync(join(place, 'secrets', name), 'utf8').trimEnd();
-
-  beforeAll(() => {
-    place = mkdtempSync(join(tmpdir(), 'test-compose-'));
-  });
-  afterAll(() => rmSync(place, { recursive: true }));
 
   it('keeps each secret in a file, and gives each process only those that it needs', () => {
     const ofAll = ['database_url', 'redis_url', 'sealing_keys', 'metrics_token', 'service_api_key'];

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,6 +13,7 @@ import { hostsOf } from '../../src/runtime/database/database-url.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { HAPROXY_MISSING } from '../support/haproxy.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
@@ -38,18 +38,16 @@ function unitValue(key: string): string {
 
 describe('docs/deploy.md', () => {
   let database: TestDatabase;
-  let place: string;
+  const place = makeFolder(afterAll);
   let command: SpawnedCommand | undefined;
 
   beforeAll(async () => {
     database = await createTestDatabase({ connector: true, platform: true });
-    place = await mkdtemp(join(tmpdir(), 'test-deploy-'));
   });
 
   afterAll(async () => {
     await command?.kill();
     await database.drop();
-    await rm(place, { recursive: true });
   });
 
   const env = (): Record<string, string> => ({

@@ -1,7 +1,7 @@
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeFolder } from '../support/make-folder.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { OLD_NODES } from '../support/old-node.ts';
 import { ROOT } from '../support/root.ts';
@@ -39,7 +39,7 @@ interface PatternRun {
   readonly printed: readonly Ended[];
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'patterns-'));
+const folder = makeFolder(afterAll);
 const runs = new Map<string, PatternRun>();
 
 async function runPattern(pattern: string): Promise<PatternRun> {
@@ -67,8 +67,6 @@ beforeAll(async () => {
   // One after the other, to leave processors to other tests.
   for (const pattern of PATTERNS) runs.set(pattern, await runPattern(pattern));
 }, 180_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('docs/patterns.md', () => {
   it('has a section for each pattern: the mistake, the correct use, and the output of each', () => {

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,6 +7,7 @@ import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findPortBase } from '../support/find-free-port.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
@@ -23,7 +22,7 @@ const [handler, start, write, trouble, replay, replayAll, connector, ...others] 
 describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
   let base: number;
   let folder: DataFolder;
-  let own: string;
+  const own = makeFolder(afterAll);
   let database: TestDatabase;
   let loop: SpawnedCommand;
   /** Variables that blocks have set, as an open shell keeps them. */
@@ -33,13 +32,11 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
     base = await findPortBase();
     folder = await makeDataFolder();
     database = await createTestDatabase({ connector: true, platform: true });
-    own = mkdtempSync(join(tmpdir(), 'crm-'));
   });
   afterAll(async () => {
     await loop?.kill();
     await folder.remove();
     await database.drop();
-    rmSync(own, { recursive: true, force: true });
   }, SLOW_MS);
 
   /** The block with the ports of this test, and with a handler outside the repository. */

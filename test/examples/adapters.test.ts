@@ -1,6 +1,5 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -12,6 +11,7 @@ import type { Sink } from '../../src/connector/consumers/sinks/sink.ts';
 import type { Change } from '../../src/contract/connector/changes.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { callOf, createdChange } from '../connector/consumers/sinks/sink-fixtures.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { ROOT } from '../support/root.ts';
 import { type Served, serve } from '../support/serve.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
@@ -73,7 +73,7 @@ async function certify(batch?: number) {
 let written: () => readonly string[];
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'adapter-'));
+  folder = makeFolder();
   asked = [];
   const server = createServer(async (request, response: ServerResponse) => {
     const chunks: Buffer[] = [];
@@ -95,7 +95,6 @@ afterEach(async () => {
   await sink.close();
   await adapter.kill();
   await crm.close();
-  rmSync(folder, { recursive: true });
 });
 
 describe('hubspot.ts', () => {

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Queue } from 'bullmq';
@@ -8,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { openBullmqSink } from '../../src/connector/consumers/sinks/bullmq-sink.ts';
 import type { Sink } from '../../src/connector/consumers/sinks/sink.ts';
 import { callOf, createdChange, statusChange } from '../connector/consumers/sinks/sink-fixtures.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { REDIS_MISSING, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { ROOT } from '../support/root.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
@@ -42,7 +41,7 @@ describe.skipIf(REDIS_MISSING !== undefined)(
     }
 
     beforeEach(async () => {
-      folder = mkdtempSync(join(tmpdir(), 'worker-'));
+      folder = makeFolder();
       redis = await startTestRedis();
       workers = [];
       sink = openBullmqSink({
@@ -59,7 +58,6 @@ describe.skipIf(REDIS_MISSING !== undefined)(
       await sink.close();
       await Promise.all(workers.map((worker) => worker.kill()));
       await redis.stop();
-      rmSync(folder, { recursive: true });
     });
 
     it('stores each message once, although its job runs again, and lowers no status', async () => {

@@ -1,6 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Webhook } from 'standardwebhooks';
@@ -12,6 +10,7 @@ import { openHttpSink } from '../../src/connector/consumers/sinks/http-sink.ts';
 import type { Sink } from '../../src/connector/consumers/sinks/sink.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { callOf, createdChange, statusChange } from '../connector/consumers/sinks/sink-fixtures.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { ROOT } from '../support/root.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
@@ -57,14 +56,13 @@ describe.skipIf(isMissing)(`consumer.py${isMissing ? ': python3 is not installed
   }
 
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'consumer-'));
+    folder = makeFolder();
     sinks = [];
     await start();
   });
   afterEach(async () => {
     await Promise.all(sinks.map((sink) => sink.close()));
     await consumer.kill();
-    rmSync(folder, { recursive: true });
   });
 
   it('stores each message once, however often its change arrives, and keeps the newest status', async () => {

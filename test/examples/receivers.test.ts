@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { PROFILES } from '../../packages/certify/src/receiver/profile.ts';
 import { runReceiverSuite } from '../../packages/certify/src/receiver/run-receiver-suite.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { makeFolder } from '../support/make-folder.ts';
 import { ROOT } from '../support/root.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
 
@@ -29,11 +29,7 @@ const EXAMPLES: readonly [file: string, command: string, words: readonly string[
 ];
 
 describe('the receiver examples', () => {
-  let folder: string;
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'receivers-'));
-  });
-  afterAll(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder(afterAll);
 
   for (const [file, command, words, version] of EXAMPLES) {
     const isThere = isInstalled(command, version);

@@ -1,10 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { stripTypeScriptTypes } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { parse } from 'yaml';
+import { makeFolder } from '../support/make-folder.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
 import { spawnCommand } from '../support/spawn-command.ts';
@@ -19,19 +19,15 @@ describe('examples/testing/vitest.test.ts', async () => {
 });
 
 it('examples/testing/node-test.test.ts passes', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'examples-'));
-  try {
-    const source = readProjectFile('examples/testing/node-test.test.ts');
-    const testing = pathToFileURL(join(ROOT, 'src/testing/index.ts')).href;
-    await mkdir(join(folder, 'tests'));
-    const file = join(folder, 'tests/node-test.test.ts');
-    await writeFile(file, source.replace("'messaging-connector/testing'", `'${testing}'`));
-    const env = { DATABASE_URL: inject('databaseUrl') };
-    const { code, stdout } = await spawnCommand('node', ['--test', file], { cwd: folder, env }).ended;
-    expect({ code, passed: /^ℹ pass (\d+)$/m.exec(stdout)?.[1] }, stdout).toEqual({ code: 0, passed: '4' });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const folder = makeFolder();
+  const source = readProjectFile('examples/testing/node-test.test.ts');
+  const testing = pathToFileURL(join(ROOT, 'src/testing/index.ts')).href;
+  await mkdir(join(folder, 'tests'));
+  const file = join(folder, 'tests/node-test.test.ts');
+  await writeFile(file, source.replace("'messaging-connector/testing'", `'${testing}'`));
+  const env = { DATABASE_URL: inject('databaseUrl') };
+  const { code, stdout } = await spawnCommand('node', ['--test', file], { cwd: folder, env }).ended;
+  expect({ code, passed: /^ℹ pass (\d+)$/m.exec(stdout)?.[1] }, stdout).toEqual({ code: 0, passed: '4' });
 });
 
 it('the example for Jest is the one for Vitest without types', () => {

@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mock } from 'node:test';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { readScenario } from '../../src/scenario/scenario.ts';
 import { type Change, startTestLoop, type TestLoop } from '../../src/testing/index.ts';
+import { makeFolder } from '../support/make-folder.ts';
 
 const CONTACT = '447700900201';
 
@@ -137,11 +137,9 @@ describe('a test loop', () => {
     const body = { connectionId, to: CONTACT, text: 'Good morning', reference: 'recorded' };
     await loop.connector.queueMessage({ body });
     await loop.settle();
-    const folder = mkdtempSync(join(tmpdir(), 'scenario-'));
-    const file = join(folder, 'failed.jsonl');
+    const file = join(makeFolder(), 'failed.jsonl');
     await loop.record(file);
     const { causes, observations } = readScenario(readFileSync(file, 'utf8'));
-    rmSync(folder, { recursive: true });
     expect(causes.map(({ method, surface }) => `${method} ${surface}`)).toEqual([
       'POST sandbox',
       'POST connector',

@@ -1,9 +1,9 @@
-import { globSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { BUILT_PAGE, ensurePage, foreseeProblem, isFresh } from '../../../src/console-host/build-page.ts';
+import { makeFolder } from '../../../test/support/make-folder.ts';
 import { ROOT } from '../../../test/support/root.ts';
 import { spawnCommand } from '../../../test/support/spawn-command.ts';
 
@@ -67,31 +67,29 @@ describe('the built page', () => {
 
 describe('a missing page', () => {
   it('is foreseen where Vite is not installed and nothing is built', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'page-'));
+    const folder = makeFolder();
     expect(foreseeProblem(null, folder)).toContain('Vite, which builds it, is not installed. Run `npm ci`.');
     expect(foreseeProblem('vite.js', folder)).toBeNull();
     writeFileSync(join(folder, 'index.html'), '');
     expect(foreseeProblem(null, folder)).toBeNull();
-    rmSync(folder, { recursive: true });
   });
 });
 
 describe('a page that is older than its sources', () => {
   it('is built again, and served where Vite is not installed', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'page-'));
+    const folder = makeFolder();
     expect(await isFresh(null, folder)).toBe(false);
     writeFileSync(join(folder, 'index.html'), '');
     expect(await isFresh('vite.js', folder)).toBe(true);
     utimesSync(join(folder, 'index.html'), 1, 1);
     expect(await isFresh('vite.js', folder)).toBe(false);
     expect(await isFresh(null, folder)).toBe(true);
-    rmSync(folder, { recursive: true });
   });
 });
 
 describe('the build', () => {
   it.each(['node:fs', 'fs', 'node:crypto'])('fails for a page that imports %s', async (builtin) => {
-    const folder = mkdtempSync(join(tmpdir(), 'page-'));
+    const folder = makeFolder();
     writeFileSync(join(folder, 'index.html'), '<script type="module" src="./main.ts"></script>');
     writeFileSync(join(folder, 'main.ts'), `import * as part from '${builtin}';\nconsole.log(part);\n`);
     const words = [
@@ -106,7 +104,6 @@ describe('the build', () => {
       [...words, '--config', join(ROOT, 'packages/console/vite.config.ts')],
       { cwd: ROOT },
     ).ended;
-    rmSync(folder, { recursive: true });
     expect(code).toBe(1);
     expect(stderr).toContain(`The page imports ${builtin}, which only Node has`);
     expect(stderr).toContain(`${basename(folder)}/main.ts`);

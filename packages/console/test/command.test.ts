@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeFolder } from '../../../test/support/make-folder.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { ROOT } from '../../../test/support/root.ts';
 import { type SpawnedCommand, spawnCommand } from '../../../test/support/spawn-command.ts';
@@ -95,7 +95,7 @@ describe('messaging-connector console', () => {
   });
 
   it('reads the token from a file, prints its address, and exits on SIGTERM', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'token-'));
+    const folder = makeFolder();
     writeFileSync(join(folder, 'token'), `${TOKEN}\n`);
     connector.script({ status: 200, body: NO_CHANGES });
     const words = ['--connector', connector.origin, '--port', '0', '--token-file', join(folder, 'token')];
@@ -113,7 +113,6 @@ describe('messaging-connector console', () => {
     expect(connector.requests[0]?.headers['authorization']).toEqual([`Bearer ${TOKEN}`]);
     started.signal('SIGTERM');
     expect(await started.ended).toMatchObject({ code: 0, stderr: '' });
-    rmSync(folder, { recursive: true });
   });
 
   it.each([

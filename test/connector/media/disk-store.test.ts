@@ -1,9 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { createDiskStore } from '../../../src/connector/media/disk-store.ts';
+import { makeFolder } from '../../support/make-folder.ts';
 
 const KEY = 'default/c1/2026/01/m1-277089d9';
 const FILE = {
@@ -22,11 +22,10 @@ const sync = async (path: string): Promise<void> => {
   flushed.push([path, existsSync(join(folder, KEY))]);
 };
 beforeEach(() => {
-  above = mkdtempSync(join(tmpdir(), 'messaging-connector-disk-'));
+  above = makeFolder();
   folder = join(above, 'data/media');
   flushed = [];
 });
-afterEach(() => rmSync(above, { recursive: true }));
 
 /** From the folder of the file to the root. */
 const upToRoot = (): string[] =>

@@ -1,8 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, request as open, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeFolder } from '../../support/make-folder.ts';
 import { type Served, serve } from '../../support/serve.ts';
 import { spawnCommand } from '../../support/spawn-command.ts';
 import { type OauthWorld, startOauthWorld } from '../oauth/oauth-fixture.ts';
@@ -59,7 +58,7 @@ describe('the conformance suite for servers', () => {
 
 describe('the Inspector', () => {
   it('lists the tools, and accepts their schemas', { timeout: 120_000 }, async () => {
-    const home = await mkdtemp(join(tmpdir(), 'inspector-'));
+    const home = makeFolder();
     const words = [
       ...['--cli', `${world.service.origin}/api/mcp`, '--transport', 'http'],
       ...['--method', 'tools/list', '--strict'],
@@ -73,7 +72,6 @@ describe('the Inspector', () => {
       expect(stdout.match(/"name": "\w+_messaging_\w+"/g)).toHaveLength(3);
     } finally {
       await inspector.kill();
-      await rm(home, { recursive: true });
     }
   });
 });

@@ -1,9 +1,9 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as client from 'openid-client';
 import { describe, expect, it } from 'vitest';
 import { findPortBase } from '../../support/find-free-port.ts';
+import { makeFolder } from '../../support/make-folder.ts';
 import { proves } from '../../support/proves.ts';
 import { spawnCommand } from '../../support/spawn-command.ts';
 import { worldOfFile } from './oauth-fixture.ts';
@@ -112,7 +112,7 @@ describe('the conformance suite for authorization servers', () => {
     const { origin } = world.service;
     const port = await findPortBase();
     const app = await world.register({ redirectUris: [`http://127.0.0.1:${port}/callback`] });
-    const folder = await mkdtemp(join(tmpdir(), 'conformance-'));
+    const folder = makeFolder();
     const suite = spawnCommand('conformance', [
       'authorization',
       ...['--url', origin, '--port', String(port), '--resource', `${origin}/api/mcp`],
@@ -135,7 +135,6 @@ describe('the conformance suite for authorization servers', () => {
       expect(failed.map(({ id }) => id)).toEqual(Object.keys(expected));
     } finally {
       await suite.kill();
-      await rm(folder, { recursive: true });
     }
   });
 });

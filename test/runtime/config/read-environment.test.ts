@@ -1,15 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readEnvironment } from '../../../src/runtime/config/read-environment.ts';
+import { makeFolder } from '../../support/make-folder.ts';
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'environment-'));
+  folder = makeFolder();
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 describe('the environment of a command', () => {
   it('is that of the process if there is no file', () => {

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/runtime/config/configuration-error.ts';
 import { readSettings, type SettingsDefinition } from '../../../src/runtime/config/read-settings.ts';
 import { Secret } from '../../../src/runtime/config/secret.ts';
 import * as setting from '../../../src/runtime/config/setting.ts';
+import { makeFolder } from '../../support/make-folder.ts';
 
 const definition = {
   APP_PORT: setting.integer({ description: 'port', min: 0, max: 65_535, default: 4_020 }),
@@ -156,9 +156,8 @@ describe('a secret in a file', () => {
   };
 
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'settings-'));
+    folder = makeFolder();
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
 
   it.each([
     ['as it is', 'of-a-file'],

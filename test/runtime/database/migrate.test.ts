@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import {
   inspectMigrations,
@@ -11,6 +10,7 @@ import {
 } from '../../../src/runtime/database/migrate.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { createTestDatabase, openPool } from '../../support/database.ts';
+import { makeFolder } from '../../support/make-folder.ts';
 import { ofTest } from '../../support/of-file.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });
@@ -26,12 +26,8 @@ describe('migrations', () => {
   let folder: string;
 
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'migrations-'));
+    folder = makeFolder();
     await mkdir(join(folder, 'meta'));
-  });
-
-  afterEach(async () => {
-    await rm(folder, { recursive: true });
   });
 
   /** Writes a folder with these migrations, in this order of time. */

@@ -1,18 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { findEmbeddedPostgres } from '../../../../src/runtime/database/embedded/find-running.ts';
+import { makeFolder } from '../../../support/make-folder.ts';
 
 let folder: string;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'test-find-'));
+beforeEach(() => {
+  folder = makeFolder();
 });
-
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** What a server writes to its folder: its process id, data folder, start time and port. */
 const describeServer = (pid: number | undefined, cluster: string): string =>
