@@ -8,21 +8,21 @@ export const PAGE_STYLE = `
 *{box-sizing:border-box}
 [hidden]{display:none!important}
 html{scroll-padding-bottom:6rem}
-body{margin:0;background:var(--ground);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
+body{margin:0;background:var(--ground);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;overflow-wrap:anywhere}
 .masthead{display:flex;align-items:center;gap:.6rem;max-width:36rem;margin:0 auto;padding:.9rem 1.25rem;font-size:.875rem}
 .masthead svg{flex:none;width:1.75rem;height:1.75rem;fill:var(--act)}
-.masthead p{margin:0;line-height:1.3;overflow-wrap:anywhere}
+.masthead p{margin:0;line-height:1.3}
 .masthead strong{display:block}
 main{max-width:36rem;margin:0 auto;padding:1.5rem 1.25rem 0;background:var(--paper);border-top:1px solid var(--line);min-height:calc(100vh - 4rem)}
 @media (min-width:40rem){.masthead{padding:2.5rem 0 1rem}main{margin:0 auto 3rem;padding:2rem 2.25rem 0;min-height:0;border:1px solid var(--line);border-radius:1rem;box-shadow:0 1px 2px rgb(15 23 42/.05),0 8px 28px rgb(15 23 42/.06)}}
 main::after{content:"";display:block;height:1.75rem}
-h1{font-size:1.5rem;line-height:1.25;letter-spacing:-.01em;margin:0 0 .4rem;overflow-wrap:anywhere;text-wrap:balance}
+h1{font-size:1.5rem;line-height:1.25;letter-spacing:-.01em;margin:0 0 .4rem;text-wrap:balance}
 h2{font-size:1.05rem;margin:1.75rem 0 .4rem}
-p{margin:.4rem 0;overflow-wrap:anywhere}
+p{margin:.4rem 0}
 a{color:var(--act)}
 ul{margin:.5rem 0;padding-left:1.2rem}
 li{margin:.25rem 0}
-code,.mark{font-family:ui-monospace,monospace;font-size:.85em;overflow-wrap:anywhere}
+code,.mark{font-family:ui-monospace,monospace;font-size:.85em}
 .soft{color:var(--soft)}
 .small{font-size:.8125rem}
 .good{color:var(--good)}
@@ -32,19 +32,19 @@ legend{font-weight:650;font-size:1.05rem;padding:0;margin:0 0 .25rem}
 .apart p{margin:.25rem 0 0;font-size:.875rem;font-weight:650;color:var(--bad)}
 .boxes{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));column-gap:1rem}
 label{display:flex;gap:.7rem;align-items:flex-start;padding:.5rem 0;min-height:2.75rem;cursor:pointer}
-label>span{min-width:0;overflow-wrap:anywhere}
+label>span{min-width:0}
 label .soft,.choice .soft{display:block;font-size:.875rem;font-weight:400}
 label .small,.choice .small{font-size:.75rem}
 input[type=checkbox]{width:1.25rem;height:1.25rem;margin:.12rem 0 0;flex:none;accent-color:var(--act)}
 .actions{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.25rem}
 .stay{position:sticky;bottom:0;padding:.85rem 0;background:var(--paper);border-top:1px solid var(--line)}
-button,.button{display:inline-block;font:inherit;font-weight:600;padding:.6rem 1.1rem;min-height:2.75rem;border-radius:.6rem;border:1px solid var(--edge);background:transparent;color:var(--ink);cursor:pointer;flex:1 1 8rem;text-align:center;text-decoration:none;overflow-wrap:anywhere}
+button,.button{display:inline-block;font:inherit;font-weight:600;padding:.6rem 1.1rem;min-height:2.75rem;border-radius:.6rem;border:1px solid var(--edge);background:transparent;color:var(--ink);cursor:pointer;flex:1 1 8rem;text-align:center;text-decoration:none}
 button:hover,.button:hover{background:var(--tint)}
 button.main,.button.main{background:var(--act);border-color:var(--act);color:var(--on-act)}
 button.main:hover,.button.main:hover{background:var(--press);border-color:var(--press)}
-.choice{display:flex;align-items:center;gap:1rem;margin:.75rem 0;padding:.9rem 1rem;border:1px solid var(--line);border-radius:.75rem;background:var(--paper);color:var(--ink);text-decoration:none}
+.choice{display:flex;flex-wrap:wrap;align-items:center;gap:.5rem 1rem;margin:.75rem 0;padding:.9rem 1rem;border:1px solid var(--line);border-radius:.75rem;background:var(--paper);color:var(--ink);text-decoration:none}
 a.choice:hover,a.choice:focus-visible{border-color:var(--act);background:var(--tint)}
-.choice>span:first-child{flex:1;min-width:0}
+.choice>span:first-child{flex:1 1 12rem;min-width:0}
 .choice ul{list-style:none;margin:0;padding:0}
 .choice li{display:flex;flex-wrap:wrap;align-items:baseline;column-gap:.5rem;margin:.1rem 0}
 .choice .small{margin-top:.35rem}
