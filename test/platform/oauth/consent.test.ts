@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ASSUMPTIONS } from '../../../src/platform/kernel/assumptions.ts';
+import { openPage } from '../../support/chromium.ts';
 import { proves } from '../../support/proves.ts';
 import { FORM, type Page, postForm, readPage } from './consent-page.ts';
 import {
+  authorizeFields,
   encode,
   type Fields,
   type OauthReply,
   type OauthWorld,
+  PATHS,
   returned,
   startOauthWorld,
   type TestApp,
@@ -153,6 +156,7 @@ describe('consent on a page', () => {
     // As after a double click, or a return with the back button.
     const late = pages.find(({ reply }) => reply.status !== 303)?.reply.text;
     expect(late).toContain('This request was answered, has expired, or was opened in another browser.');
+    expect(late).not.toContain('developer');
     expect(late).not.toContain('Nothing was shared');
   });
 
@@ -323,5 +327,25 @@ describe('consent on a page', () => {
     expect((await open()).reply.headers.get('set-cookie')).toMatch(
       /; Path=\/oauth\/consent; Max-Age=3600; HttpOnly; SameSite=Lax$/,
     );
+  });
+
+  it('fits a narrow screen, whatever the names', async () => {
+    const long = 'Donaudampfschifffahrtsgesellschaft'.repeat(2);
+    const { platform } = world.service;
+    const { id } = await platform.workspaces.create({ kind: 'standalone' });
+    onTestFinished(() => void hidden.push(id));
+    await platform.connections.createPaired(id, {
+      provider: 'qr',
+      phoneNumber: '4915112345009',
+      label: long,
+    });
+    const named = await world.register({ name: long });
+    const address = `${world.service.origin}${PATHS.authorize}?${encode(authorizeFields(named))}`;
+    const { page } = await openPage(address);
+    await page.setViewportSize({ width: 320, height: 700 });
+    for (const link of [page.locator(`a[href*="${id}"]`), null]) {
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
+      await link?.click();
+    }
   });
 });

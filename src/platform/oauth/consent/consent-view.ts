@@ -44,8 +44,10 @@ function pageAnswer(
 
 /** The page for a refusal that must not be redirected to the app. */
 export function refusalPage(refused: PageRefusal): Answer {
+  // A form that is too late is nobody's fault.
+  const next = refused.check === 'page' ? '' : ' Return to the app and contact its developer.';
   const content = html`<p role="alert">${refused.message}</p>
-<p class="soft">This page shares nothing. Return to the app and contact its developer.</p>`;
+<p class="soft">This page shares nothing.${next}</p>`;
   const title = 'Invalid request';
   return { ...pageAnswer({ title, heading: html`${title}`, content }, 400), refused };
 }
