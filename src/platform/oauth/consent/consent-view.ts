@@ -44,7 +44,7 @@ function pageAnswer(
 
 /** The page for a refusal that must not be redirected to the app. */
 export function refusalPage(refused: PageRefusal): Answer {
-  // A form that is too late is nobody's fault.
+  // The developer cannot help with a form that is too late.
   const next = refused.check === 'page' ? '' : ' Return to the app and contact its developer.';
   const content = html`<p role="alert">${refused.message}</p>
 <p class="soft">This page shares nothing.${next}</p>`;
