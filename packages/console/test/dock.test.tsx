@@ -10,7 +10,7 @@ import {
   hasFocus,
   invalid,
   openPage,
-  PRODUCTION,
+  openProduction,
   Refusal,
   region,
   type Sent,
@@ -437,7 +437,7 @@ describe('the state in the dock', () => {
 
 describe('the dock', () => {
   it('is missing in production, with its keys', async () => {
-    const page = await openPage('/sync', {}, { mode: PRODUCTION });
+    const page = await openProduction('/sync', {});
     await screen.findByText('live');
     await page.user.keyboard('tfb');
     expect(screen.queryByRole('complementary')).toBeNull();

@@ -7,7 +7,7 @@ import { at, KNOWN_DESK, MESSAGE, pageOf, SEND, STORED } from './answers.tsx';
 import {
   type Answers,
   openPage,
-  PRODUCTION,
+  openProduction,
   Refusal,
   type Sent,
   screen,
@@ -32,6 +32,7 @@ const world = (messages: readonly ConnectorMessage[], sends: readonly Outbound[]
     ),
   'GET /connector/v1/connections': pageOf('connections', [KNOWN_DESK]),
 });
+const openWorld = (path: string, ...given: Parameters<typeof world>) => openPage(path, world(...given));
 /** A new message, as the page hears of it. */
 const created = (id: string, seconds: number, changed: Partial<ConnectorMessage> = {}) => {
   const { customerRef: _, ...data } = said(id, seconds, changed);
@@ -48,7 +49,7 @@ const answer = () => screen.findByRole<HTMLTextAreaElement>('textbox', { name: '
 
 describe('the inbox', () => {
   it('lists conversations by their newest message, and takes over a change', async () => {
-    const page = await openPage('/inbox', world([said('2', 20, { peer: '447700900202' }), said('1', 10)]));
+    const page = await openWorld('/inbox', [said('2', 20, { peer: '447700900202' }), said('1', 10)]);
     const texts = async () =>
       (await within(await screen.findByRole('list', { name: 'Conversations' })).findAllByRole('link')).map(
         (each) => /Text \d/.exec(each.textContent ?? '')?.[0],
@@ -62,7 +63,7 @@ describe('the inbox', () => {
   });
 
   it('shows the conversations with a number however it is written, and offers connections to write first', async () => {
-    const page = await openPage('/inbox', world([]));
+    const page = await openWorld('/inbox', []);
     await page.user.type(await screen.findByLabelText('Number of the contact'), '+44 (7700) 900-205{Enter}');
     await screen.findByText('No messages with +447700900205 yet');
     expect(location.search).toBe('?peer=447700900205');
@@ -79,7 +80,7 @@ describe('the inbox', () => {
   });
 
   it('names the day where it changes between two rows', async () => {
-    await openPage('/inbox', world([said('2', 86_400, { peer: '447700900202' }), said('1', 10)]));
+    await openWorld('/inbox', [said('2', 86_400, { peer: '447700900202' }), said('1', 10)]);
     await screen.findByRole('link', { name: /Front desk.*Text 1/ });
     const days = [...document.querySelectorAll('.row-day')];
     expect(days.map((each) => each.textContent)).toEqual(['2026-01-15']);
@@ -87,7 +88,7 @@ describe('the inbox', () => {
   });
 
   it('searches another address as it is', async () => {
-    const page = await openPage('/inbox', world([]));
+    const page = await openWorld('/inbox', []);
     await page.user.type(await screen.findByLabelText('Number of the contact'), ' 1609@lid {Enter}');
     await waitFor(() => expect(location.search).toBe('?peer=1609%40lid'));
   });
@@ -95,24 +96,21 @@ describe('the inbox', () => {
 
 describe('a conversation', () => {
   it('shows the oldest message first, who reported each, and where it leads', async () => {
-    await openPage(
-      CHAT,
-      world([
-        said('3', 86_400, {
-          direction: 'outgoing',
-          status: 'failed',
-          errorMessage: 'Blocked.',
-          firstSeenBy: 'send',
-        }),
-        said('2', 20, {
-          firstSeenBy: 'poll',
-          mediaUrl: 'https://files/1',
-          mediaType: 'image/png',
-          text: null,
-        }),
-        said('1', 10),
-      ]),
-    );
+    await openWorld(CHAT, [
+      said('3', 86_400, {
+        direction: 'outgoing',
+        status: 'failed',
+        errorMessage: 'Blocked.',
+        firstSeenBy: 'send',
+      }),
+      said('2', 20, {
+        firstSeenBy: 'poll',
+        mediaUrl: 'https://files/1',
+        mediaType: 'image/png',
+        text: null,
+      }),
+      said('1', 10),
+    ]);
     await within(await log()).findByText('Text 1');
     const [first = '', second = '', third = ''] = await bubbles();
     expect(first).toMatch(/^2026-01-15Text 1JourneyDeliveries.*webhook/);
@@ -315,19 +313,19 @@ describe('a conversation', () => {
   });
 
   it('of an unknown contact cannot be answered, and says why', async () => {
-    await openPage('/inbox/c1~', world([said('1', 10, { peer: null, firstSeenBy: 'poll' })]));
+    await openWorld('/inbox/c1~', [said('1', 10, { peer: null, firstSeenBy: 'poll' })]);
     await screen.findByText(/whose list does not name the contact/);
     expect(screen.queryByRole('textbox', { name: /^Answer/ })).toBeNull();
   });
 
   it('of an unknown connection does not exist', async () => {
-    await openPage('/inbox/nope', world([]));
+    await openWorld('/inbox/nope', []);
     await screen.findByRole('heading', { name: 'There is no such conversation' });
     expect(screen.queryByRole('textbox', { name: /^Answer/ })).toBeNull();
   });
 
   it('is only read without --write', async () => {
-    await openPage(CHAT, world([said('1', 10)], [SEND]), { mode: PRODUCTION });
+    await openProduction(CHAT, world([said('1', 10)], [SEND]));
     await within(await log()).findByText('Good morning');
     for (const name of ['Send', 'Mark as read', 'Cancel', 'Deliveries'])
       expect(

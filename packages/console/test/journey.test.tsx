@@ -5,6 +5,7 @@ import { at, CALL, DELIVERY, DESK, KNOWN_DESK, MESSAGE, pageOf, STORED } from '.
 import {
   type Answers,
   openPage,
+  openProduction,
   PRODUCTION,
   Refusal,
   type Sent,
@@ -249,14 +250,10 @@ describe('a journey', () => {
   });
 
   it('in production shows only what the connector knows', async () => {
-    await openPage(
-      '/journey/m1',
-      {
-        'GET /connector/v1/messages/m1/trace': TRACE,
-        'GET /connector/v1/messages/m1': { ...MESSAGE, firstSeenBy: 'poll' },
-      },
-      { mode: PRODUCTION },
-    );
+    await openProduction('/journey/m1', {
+      'GET /connector/v1/messages/m1/trace': TRACE,
+      'GET /connector/v1/messages/m1': { ...MESSAGE, firstSeenBy: 'poll' },
+    });
     expect(await findings()).toEqual(['Polling found it: its webhook was late, lost or never sent.']);
     expect(steps()[0]?.textContent).toContain('The service created it');
     expect(screen.queryByText('At the service')).toBeNull();

@@ -225,6 +225,10 @@ export async function openPage(
   };
 }
 
+/** The same of a connector in production. */
+export const openProduction = (path: string, answers: Answers): Promise<Page> =>
+  openPage(path, answers, { mode: PRODUCTION });
+
 export const button = (name: string | RegExp) => screen.findByRole('button', { name });
 export const region = async (name: string) => within(await screen.findByRole('region', { name }));
 

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ACCOUNT_SYNC, at, DELIVERY, DESK, EMPTY, POINT } from './answers.tsx';
-import { openPage, PRODUCTION, Refusal, region, type Sent, screen, waitFor } from './open-page.tsx';
+import { openPage, openProduction, Refusal, region, type Sent, screen, waitFor } from './open-page.tsx';
 
 const WEBHOOK = {
   subscription: { kind: 'workspace', id: 'w1' },
@@ -171,16 +171,12 @@ describe('the overview', () => {
     [2, 'CRM 250 ms 2 dead letters'],
   ])('shows what consumers other than a handler do, with %i dead letters', async (deadLetters, shown) => {
     const consumers = { ...POINT.consumers, deadLetters };
-    await openPage(
-      '/overview',
-      {
-        'GET /connector/v1/statistics': {
-          ...{ at: at(), stepSeconds: 60, from: at(-59 * 60) },
-          points: [{ ...POINT, consumers }],
-        },
+    await openProduction('/overview', {
+      'GET /connector/v1/statistics': {
+        ...{ at: at(), stepSeconds: 60, from: at(-59 * 60) },
+        points: [{ ...POINT, consumers }],
       },
-      { mode: PRODUCTION },
-    );
+    });
     const flow = await region('Flow');
     await waitFor(() =>
       expect(flow.getAllByRole('listitem').map(({ textContent }) => textContent)).toContain(shown),
@@ -190,32 +186,24 @@ describe('the overview', () => {
   it('has room for large numbers between stations', async () => {
     const webhooks = { ...POINT.webhooks, received: 158_651, unchanged: 0, refused: {} };
     const consumers = { ...POINT.consumers, failed: 0 };
-    await openPage(
-      '/overview',
-      {
-        'GET /connector/v1/statistics': {
-          ...{ at: at(), stepSeconds: 60, from: at(-59 * 60) },
-          points: [{ ...POINT, webhooks, consumers, changes: 99_999 }],
-        },
+    await openProduction('/overview', {
+      'GET /connector/v1/statistics': {
+        ...{ at: at(), stepSeconds: 60, from: at(-59 * 60) },
+        points: [{ ...POINT, webhooks, consumers, changes: 99_999 }],
       },
-      { mode: PRODUCTION },
-    );
+    });
     const flow = await region('Flow');
     for (const words of ['159K received', '159K new', '99,999 changes']) await flow.findByText(words);
   });
 
   it('shows the figures of a connector in production, and says if they are not current', async () => {
     let isAway = false;
-    await openPage(
-      '/overview',
-      {
-        'GET /connector/v1/statistics': () =>
-          isAway
-            ? new Refusal(503, 'unavailable', 'The database does not respond.')
-            : { at: at(), stepSeconds: 60, from: at(-59 * 60), points: [POINT] },
-      },
-      { mode: PRODUCTION },
-    );
+    await openProduction('/overview', {
+      'GET /connector/v1/statistics': () =>
+        isAway
+          ? new Refusal(503, 'unavailable', 'The database does not respond.')
+          : { at: at(), stepSeconds: 60, from: at(-59 * 60), points: [POINT] },
+    });
     const figures = await region('Figures');
     await figures.findByText('received, 3 refused: 2 wrong signature, 1 stale timestamp');
     expect(figures.getAllByRole('link').map(({ textContent }) => textContent)).toEqual([
@@ -237,11 +225,9 @@ describe('the overview', () => {
 
   it('does not show a level that nobody has read for half an hour', async () => {
     const points = [{ ...POINT, at: at(-30 * 60) }];
-    await openPage(
-      '/overview',
-      { 'GET /connector/v1/statistics': { at: at(), stepSeconds: 60, from: at(-59 * 60), points } },
-      { mode: PRODUCTION },
-    );
+    await openProduction('/overview', {
+      'GET /connector/v1/statistics': { at: at(), stepSeconds: 60, from: at(-59 * 60), points },
+    });
     const figures = await region('Figures');
     await figures.findByText('the longest wait of a change, unknown parked');
     figures.getByRole('link', { name: /^Lag unknown/ });
@@ -255,7 +241,7 @@ describe('the overview', () => {
     const points = [{ ...POINT, consumers: none }];
     // The present slot of a day began 14 minutes ago.
     const day = { at: at(14 * 60), stepSeconds: 900, from: at(-95 * 900), points };
-    await openPage('/overview?range=day', { 'GET /connector/v1/statistics': day }, { mode: PRODUCTION });
+    await openProduction('/overview?range=day', { 'GET /connector/v1/statistics': day });
     const figures = await region('Figures');
     await figures.findByText('the longest wait of a change, none parked');
     figures.getByRole('link', { name: /^Lag none/ });

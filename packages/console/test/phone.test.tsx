@@ -37,6 +37,7 @@ const world = (messages: readonly StoredMessage[] = [], more: Answers = {}): Ans
   'GET /sandbox/v1/contacts/{phone}': BEHAVIOR,
   ...more,
 });
+const openWorld = (path: string, ...given: Parameters<typeof world>) => openPage(path, world(...given));
 const BEHAVIOR = {
   onNetwork: true,
   deliverAfterMs: 300,
@@ -53,14 +54,11 @@ const texts = async () =>
 
 describe('the phones', () => {
   it('are those of connections or of contacts, and of any number', async () => {
-    const page = await openPage(
-      '/phone',
-      world([], {
-        'GET /sandbox/v1/contacts': ({ query }: Sent) => ({
-          entries: query['q'] === undefined ? [SILENT] : [],
-        }),
+    const page = await openWorld('/phone', [], {
+      'GET /sandbox/v1/contacts': ({ query }: Sent) => ({
+        entries: query['q'] === undefined ? [SILENT] : [],
       }),
-    );
+    });
     await screen.findByRole('link', { name: /^\+447700900101 ?Front desk ?connected$/ });
     await page.user.click(await button('Contacts'));
     await screen.findByRole('link', { name: /never reads/ });
@@ -70,14 +68,11 @@ describe('the phones', () => {
   });
 
   it('of contacts are filtered among contacts', async () => {
-    const page = await openPage(
-      '/phone?list=contacts',
-      world([], {
-        'GET /sandbox/v1/contacts': ({ query }: Sent) => ({
-          entries: query['q'] === 'network:no' ? [SILENT] : [],
-        }),
+    const page = await openWorld('/phone?list=contacts', [], {
+      'GET /sandbox/v1/contacts': ({ query }: Sent) => ({
+        entries: query['q'] === 'network:no' ? [SILENT] : [],
       }),
-    );
+    });
     await page.user.type(await screen.findByRole('combobox', { name: 'Filter' }), 'network:no{Enter}');
     await waitFor(() => expect(location.search).toBe('?list=contacts&q=network%3Ano'));
     const found = await screen.findByRole('link', { name: /never reads/ });
@@ -89,10 +84,10 @@ describe('the phones', () => {
 
 describe('the phone of a contact', () => {
   it('lists its chats, the newest first, and then whom it has not written to, which opens a chat', async () => {
-    const page = await openPage(
-      `/phone/${CONTACT}?list=contacts`,
-      world([stored('b', 20, { direction: 'outgoing' }), stored('a', 10)]),
-    );
+    const page = await openWorld(`/phone/${CONTACT}?list=contacts`, [
+      stored('b', 20, { direction: 'outgoing' }),
+      stored('a', 10),
+    ]);
     const first = await screen.findByRole('link', { name: /Front desk \+447700900101.*Text b/ });
     expect(first.getAttribute('href')).toBe(`/phone/${CONTACT}?list=contacts&with=c1`);
     // Only what it has written itself has ticks.
@@ -107,13 +102,14 @@ describe('the phone of a contact', () => {
   });
 
   it('shows a chat in the order of time, and what the service has not recorded', async () => {
-    await openPage(
+    await openWorld(
       `/phone/${CONTACT}?list=contacts&with=c1`,
-      world([stored('c', 30, { direction: 'outgoing', errorMessage: 'No account.' }), stored('a', 10)], {
+      [stored('c', 30, { direction: 'outgoing', errorMessage: 'No account.' }), stored('a', 10)],
+      {
         [`GET /sandbox/v1/contacts/${CONTACT}/messages`]: {
           entries: [{ messageId: 'b', connectionId: 'c1', from: '447700900101', text: 'Text b', at: at(20) }],
         },
-      }),
+      },
     );
     await within(await chat()).findByText('Text b');
     expect(await texts()).toEqual(['Text a', 'Text b', 'Text c']);
@@ -124,12 +120,9 @@ describe('the phone of a contact', () => {
   });
 
   it('writes a message, which is shown until the service has it, and says why it may be missing', async () => {
-    const page = await openPage(
-      `/phone/${CONTACT}?list=contacts&with=c1`,
-      world([], {
-        [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: () => ({ messageId: `m${page.writes.length}` }),
-      }),
-    );
+    const page = await openWorld(`/phone/${CONTACT}?list=contacts&with=c1`, [], {
+      [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: () => ({ messageId: `m${page.writes.length}` }),
+    });
     await screen.findByText('Nothing was written yet');
     await page.user.type(
       await screen.findByRole('textbox', { name: /^Message to Front desk/ }),
@@ -147,12 +140,9 @@ describe('the phone of a contact', () => {
   });
 
   it('does not show what it wrote before the sandbox was reset', async () => {
-    const page = await openPage(
-      `/phone/${CONTACT}?list=contacts&with=c1`,
-      world([], {
-        [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: { messageId: 'm1' },
-      }),
-    );
+    const page = await openWorld(`/phone/${CONTACT}?list=contacts&with=c1`, [], {
+      [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: { messageId: 'm1' },
+    });
     await page.user.type(
       await screen.findByRole('textbox', { name: /^Message to Front desk/ }),
       'Text new{Enter}',
@@ -163,12 +153,9 @@ describe('the phone of a contact', () => {
   });
 
   it('is not written again because the clock could not be read', async () => {
-    const page = await openPage(
-      `/phone/${CONTACT}?list=contacts&with=c1`,
-      world([], {
-        [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: { messageId: 'm1' },
-      }),
-    );
+    const page = await openWorld(`/phone/${CONTACT}?list=contacts&with=c1`, [], {
+      [`POST /sandbox/v1/contacts/${CONTACT}/messages`]: { messageId: 'm1' },
+    });
     const field = await screen.findByRole<HTMLTextAreaElement>('textbox', { name: /^Message to Front desk/ });
     page.answer({
       'GET /sandbox/v1/clock': new Refusal(500, 'internal_error', 'The server failed.'),
@@ -179,16 +166,14 @@ describe('the phone of a contact', () => {
   });
 
   it('reads what it has not read', async () => {
-    const page = await openPage(
+    const page = await openWorld(
       `/phone/${CONTACT}?list=contacts&with=c1`,
-      world(
-        [
-          stored('c', 30, { direction: 'outgoing', status: 'sent' }),
-          stored('b', 20, { direction: 'outgoing', status: 'read' }),
-          stored('a', 10),
-        ],
-        { 'POST /sandbox/v1/messages/c/status': { changed: true, status: 'read' } },
-      ),
+      [
+        stored('c', 30, { direction: 'outgoing', status: 'sent' }),
+        stored('b', 20, { direction: 'outgoing', status: 'read' }),
+        stored('a', 10),
+      ],
+      { 'POST /sandbox/v1/messages/c/status': { changed: true, status: 'read' } },
     );
     await page.user.click(await button('Read 1'));
     await waitFor(() =>
@@ -202,7 +187,7 @@ describe('the phone of a contact', () => {
 describe('the behavior of a contact', () => {
   const PUT = `PUT /sandbox/v1/contacts/${CONTACT}`;
   const open = async (more: Answers) => {
-    const page = await openPage(`/phone/${CONTACT}?list=contacts`, world([], more));
+    const page = await openWorld(`/phone/${CONTACT}?list=contacts`, [], more);
     (await button('Change the behavior')).focus();
     await page.press('{Enter}', 'Has an account on the network');
     return page;
@@ -241,15 +226,12 @@ describe('the phone of a connection', () => {
   const PHONE = 'POST /sandbox/v1/connections/c1/phone';
 
   it('lists chats by contact, and reads older ones', async () => {
-    const page = await openPage(
-      '/phone/c1',
-      world([], {
-        'GET /sandbox/v1/messages': ({ query }: Sent) =>
-          query['cursor'] === undefined
-            ? { entries: [stored('b', 20)], nextCursor: 'p2' }
-            : { entries: [stored('a', 10, { peer: '447700900202' })] },
-      }),
-    );
+    const page = await openWorld('/phone/c1', [], {
+      'GET /sandbox/v1/messages': ({ query }: Sent) =>
+        query['cursor'] === undefined
+          ? { entries: [stored('b', 20)], nextCursor: 'p2' }
+          : { entries: [stored('a', 10, { peer: '447700900202' })] },
+    });
     await screen.findByRole('link', { name: /\+447700900201.*Text b/ });
     await page.user.click(await button('Show older chats'));
     await screen.findByRole('link', { name: /\+447700900202.*Text a/ });
@@ -258,13 +240,10 @@ describe('the phone of a connection', () => {
 
   it('is switched off and on', async () => {
     let phone = { on: true, blocked: [] as string[] };
-    const page = await openPage(
-      '/phone/c1',
-      world([], {
-        'GET /sandbox/v1/connections/c1': () => ({ ...SHOWN_DESK, phone }),
-        [PHONE]: ({ body }: Sent) => (phone = { ...phone, ...(body as object) }),
-      }),
-    );
+    const page = await openWorld('/phone/c1', [], {
+      'GET /sandbox/v1/connections/c1': () => ({ ...SHOWN_DESK, phone }),
+      [PHONE]: ({ body }: Sent) => (phone = { ...phone, ...(body as object) }),
+    });
     await page.user.click(await button('Switch off'));
     await screen.findByText('This phone is off');
     await page.user.click(await button('Switch on'));
@@ -274,13 +253,10 @@ describe('the phone of a connection', () => {
 
   it('blocks a contact beside those that are blocked, and unblocks it', async () => {
     let phone = { on: true, blocked: ['447700900299'] };
-    const page = await openPage(
-      `/phone/c1?with=${CONTACT}`,
-      world([stored('a', 10)], {
-        'GET /sandbox/v1/connections/c1': () => ({ ...SHOWN_DESK, phone }),
-        [PHONE]: ({ body }: Sent) => (phone = { ...phone, ...(body as object) }),
-      }),
-    );
+    const page = await openWorld(`/phone/c1?with=${CONTACT}`, [stored('a', 10)], {
+      'GET /sandbox/v1/connections/c1': () => ({ ...SHOWN_DESK, phone }),
+      [PHONE]: ({ body }: Sent) => (phone = { ...phone, ...(body as object) }),
+    });
     await page.user.click(await button('Block'));
     await screen.findByText(/This contact is blocked/);
     await page.user.click(await button('Unblock'));
@@ -308,16 +284,8 @@ describe('a phone that is not linked', () => {
     });
 
   it('scans the code with a number of its own, and shows why an old code is refused', async () => {
-    const page = await openPage(
-      '/phone/c1',
-      link({
-        'POST /sandbox/v1/connections/c1/scan': new Refusal(
-          409,
-          'qr_expired',
-          'The QR code has expired; scan the newest one.',
-        ),
-      }),
-    );
+    const expired = new Refusal(409, 'qr_expired', 'The QR code has expired; scan the newest one.');
+    const page = await openPage('/phone/c1', link({ 'POST /sandbox/v1/connections/c1/scan': expired }));
     await screen.findByText('valid for 20 s');
     await page.user.type(screen.getByLabelText('Number of this phone'), '+44 7700-900161');
     page.answer({ 'GET /sandbox/v1/clock': { now: at(25), frozen: true } });
@@ -346,16 +314,8 @@ describe('a phone that is not linked', () => {
   });
 
   it('types a pairing code', async () => {
-    const page = await openPage(
-      '/phone/c1',
-      link({
-        'POST /sandbox/v1/connections/c1/enter-code': new Refusal(
-          409,
-          'code_expired',
-          'No connection has this pairing code.',
-        ),
-      }),
-    );
+    const expired = new Refusal(409, 'code_expired', 'No connection has this pairing code.');
+    const page = await openPage('/phone/c1', link({ 'POST /sandbox/v1/connections/c1/enter-code': expired }));
     await page.user.type(await screen.findByRole('textbox', { name: 'Pairing code' }), 'AAAA-AAAA');
     await page.user.click(await button('Link with code'));
     await screen.findByText('No connection has this pairing code.');

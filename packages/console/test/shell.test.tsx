@@ -6,6 +6,7 @@ import {
   hasFocus,
   ofProxy,
   openPage,
+  openProduction,
   PRODUCTION,
   Refusal,
   SANDBOX,
@@ -97,7 +98,7 @@ describe('the shell', () => {
 
   it('in production has its own screens, and names the connector on each and in the title', async () => {
     const name = 'connector.example.com · production · read-only';
-    const page = await openPage('/', {}, { mode: PRODUCTION });
+    const page = await openProduction('/', {});
     await waitFor(() => expect(document.title).toBe(`Overview · ${name}`));
     await screen.findByText('Everything between the phone of a contact and your CRM.');
     const links = within(screen.getByRole('navigation', { name: 'Screens' })).getAllByRole('link');

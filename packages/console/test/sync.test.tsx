@@ -20,6 +20,7 @@ import {
   type Answers,
   button,
   openPage,
+  openProduction,
   PRODUCTION,
   Refusal,
   type Sent,
@@ -274,16 +275,12 @@ describe('received webhooks in production', () => {
       connectionId: null,
       messageId: null,
     };
-    const page = await openPage(
-      '/deliveries',
-      {
-        'GET /connector/v1/deliveries': ({ query }: Sent) => ({
-          deliveries: query['result'] === 'refused' ? [refused] : [accepted, refused],
-        }),
-        'GET /connector/v1/statistics': { at: at(), stepSeconds: 900, from: at(), points: [POINT] },
-      },
-      { mode: PRODUCTION },
-    );
+    const page = await openProduction('/deliveries', {
+      'GET /connector/v1/deliveries': ({ query }: Sent) => ({
+        deliveries: query['result'] === 'refused' ? [refused] : [accepted, refused],
+      }),
+      'GET /connector/v1/statistics': { at: at(), stepSeconds: 900, from: at(), points: [POINT] },
+    });
     await screen.findByText('Refused in 24 hours: 2 wrong signature, 1 stale timestamp');
     await waitFor(() => expect(rows('Received webhooks')).toHaveLength(2));
     expect(rows('Received webhooks')[0]?.textContent).toBe(
@@ -454,18 +451,14 @@ describe('sends', () => {
 
 describe('beside a connector in production', () => {
   it('nothing can be changed without --write, and the page says so', async () => {
-    await openPage(
-      '/sync',
-      {
-        'GET /connector/v1/sync': {
-          ...SYNC,
-          accounts: [{ ...ACCOUNT_SYNC, connections: [OF_DESK] }],
-        },
-        'GET /connector/v1/dead-letters': pageOf('deadLetters', [letter('a', 1)]),
-        'GET /connector/v1/consumers': consumers(),
+    await openProduction('/sync', {
+      'GET /connector/v1/sync': {
+        ...SYNC,
+        accounts: [{ ...ACCOUNT_SYNC, connections: [OF_DESK] }],
       },
-      { mode: PRODUCTION },
-    );
+      'GET /connector/v1/dead-letters': pageOf('deadLetters', [letter('a', 1)]),
+      'GET /connector/v1/consumers': consumers(),
+    });
     await screen.findByText('RangeError: no room for a');
     // Its screen of connections is that of a sandbox.
     expect(within(rows('Connections')[0] as HTMLElement).queryByRole('link')).toBeNull();
@@ -479,17 +472,13 @@ describe('beside a connector in production', () => {
   });
 
   it('the overview begins with whether the connector keeps up', async () => {
-    const page = await openPage(
-      '/',
-      {
-        'GET /connector/v1/sync': {
-          ...SYNC,
-          sends: { waiting: 4, oldestAt: at() },
-          dispatch: { waiting: 7, oldestAt: at(), deadLetters: 0 },
-        },
+    const page = await openProduction('/', {
+      'GET /connector/v1/sync': {
+        ...SYNC,
+        sends: { waiting: 4, oldestAt: at() },
+        dispatch: { waiting: 7, oldestAt: at(), deadLetters: 0 },
       },
-      { mode: PRODUCTION },
-    );
+    });
     const summary = within(await screen.findByRole('region', { name: 'Connector' }));
     expect(summary.getByText('7 waiting')).toBeDefined();
     expect(summary.getByText('4 waiting')).toBeDefined();
@@ -599,9 +588,9 @@ describe('numbers that must be paired again', () => {
   });
 
   it('are only shown by a page that may not write, and none are shown if all work', async () => {
-    await openPage('/sync', answers, { mode: PRODUCTION });
+    await openProduction('/sync', answers);
     expect((await button('Restart and show QR code')).getAttribute('disabled')).not.toBeNull();
-    await openPage('/sync', { 'GET /connector/v1/sync': SYNC }, { mode: PRODUCTION });
+    await openProduction('/sync', { 'GET /connector/v1/sync': SYNC });
     await screen.findByRole('list', { name: 'Summary' });
     expect(screen.queryByRole('region', { name: 'Numbers to pair' })).toBeNull();
   });
