@@ -61,6 +61,13 @@ async function start(
 
 const isDeletion = (text: string): boolean =>
   /^\s*delete from "?connector"?\."?(outbound|creations)/i.test(text);
+const addSend = (id: string, day: number) =>
+  opened.database.query(
+    `insert into connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient,
+                                     idempotency_key, state, created_at, updated_at)
+     values ($1::text, 'account', 'connection', $1::text, '', '447700900201', '', 'sent', $2::bigint, $2::bigint)`,
+    [id, T0 + day * DAY],
+  );
 const isReleased = (text: string): boolean => text.startsWith('DELETE FROM connector.leases');
 const deletions = ({ sent }: ForgettingProcess): number => sent.filter(isDeletion).length;
 /** So many turns of it have ended. */
@@ -180,12 +187,7 @@ it('what else has texts of messages is kept for 90 days, but not for longer than
        values ('crm', $1, 'connection', 12, 'no', $2)`,
       [days, T0 - days * DAY],
     );
-    await database.query(
-      `insert into connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient,
-                                       idempotency_key, state, created_at, updated_at)
-       values ($1::text, 'account', 'connection', $1::text, '', '447700900201', '', 'sent', $2::bigint, $2::bigint)`,
-      [String(days), T0 - days * DAY],
-    );
+    await addSend(String(days), -days);
   }
   const kept = async () => [
     (await run('select seq from connector.dead_letters order by at')).map(({ seq }) => seq),
@@ -245,13 +247,6 @@ it('messages lose their texts although old changes and sends cannot be deleted',
 });
 
 it('a process whose clock is a year ahead deletes nothing that is recent, whatever it writes', async () => {
-  const addSend = (id: string, day: number) =>
-    opened.database.query(
-      `insert into connector.outbound (id, account_id, connection_id, reference, fingerprint, recipient,
-                                       idempotency_key, state, created_at, updated_at)
-       values ($1::text, 'account', 'connection', $1::text, '', '447700900201', '', 'sent', $2::bigint, $2::bigint)`,
-      [id, T0 + day * DAY],
-    );
   const kept = async () => [
     await firstSeq(),
     await texts(),

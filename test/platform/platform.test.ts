@@ -78,15 +78,16 @@ describe('platform', () => {
     }
   });
 
+  const start = () =>
+    createPlatform({
+      database: service.database,
+      systemClock: service.clock,
+      logger: silentLogger,
+      baseUrls: () => ({ api: service.origin, legacyApi: service.origin, auth: service.origin }),
+      sendScale: 0,
+    });
+
   test('refuses to start on the database of another one, and starts once that has closed', async () => {
-    const start = () =>
-      createPlatform({
-        database: service.database,
-        systemClock: service.clock,
-        logger: silentLogger,
-        baseUrls: () => ({ api: service.origin, legacyApi: service.origin, auth: service.origin }),
-        sendScale: 0,
-      });
     await expect(start()).rejects.toBeInstanceOf(PlatformAlreadyRuns);
     await service.restart();
     await expect(start()).rejects.toBeInstanceOf(PlatformAlreadyRuns);
@@ -138,14 +139,6 @@ describe('platform', () => {
   test('releases the database if a start fails', async () => {
     await service.platform.close();
     await service.database.query('ALTER TABLE platform.deliveries RENAME TO hidden');
-    const start = () =>
-      createPlatform({
-        database: service.database,
-        systemClock: service.clock,
-        logger: silentLogger,
-        baseUrls: () => ({ api: service.origin, legacyApi: service.origin, auth: service.origin }),
-        sendScale: 0,
-      });
     await expect(start()).rejects.toThrow('deliveries');
     await service.database.query('ALTER TABLE platform.hidden RENAME TO deliveries');
     await (await start()).close();

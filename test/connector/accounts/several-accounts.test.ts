@@ -1,22 +1,18 @@
 import { createServer } from 'node:net';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ConnectorOptions } from '../../../src/connector/connector.ts';
 import { connectorAccount, connectorAccountList } from '../../../src/contract/connector/accounts.ts';
 import { syncStatus } from '../../../src/contract/connector/sync.ts';
-import { ofFile } from '../../support/of-file.ts';
 import { serve } from '../../support/serve.ts';
-import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from '../support/running-connector.ts';
+import { connectorOfFile, type RunningConnector, WEBHOOK_URL } from '../support/running-connector.ts';
 import { ScriptedService, type ServiceMessage } from '../support/scripted-service.ts';
 
 const KEY = 'key-of-the-second';
-const world = ofFile(() => ConnectorWorld.open());
-let running: RunningConnector;
-let second: ScriptedService;
-
-beforeAll(async () => {
-  world.service.addConnection('c1');
-  running = await world.start();
+const { world, running } = connectorOfFile(({ service }) => {
+  service.addConnection('c1');
+  return {};
 });
+let second: ScriptedService;
 beforeEach(async () => {
   await world.clock.advance(1_000);
   second = await ScriptedService.start();

@@ -1,15 +1,10 @@
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { CONNECTOR_ENDPOINTS } from '../../../src/contract/connector/endpoints.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
-import { ofFile } from '../../support/of-file.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
-import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
+import { connectorOfFile, TOKEN } from '../support/running-connector.ts';
 
-const world = ofFile(() => ConnectorWorld.open());
-let running: RunningConnector;
-beforeAll(async () => {
-  running = await world.start({ hosts: ['crm.example'], database: world.database });
-});
+const { world, running } = connectorOfFile(({ database }) => ({ hosts: ['crm.example'], database }));
 
 interface Asked {
   readonly host?: string | null;

@@ -8,15 +8,9 @@ import { connectorMessage, connectorMessageList } from '../../../src/contract/co
 import { healthAnswer, syncResult, syncStatus } from '../../../src/contract/connector/sync.ts';
 import { openPool } from '../../support/database.ts';
 import { startFaultProxy } from '../../support/fault-proxy.ts';
-import { ofFile } from '../../support/of-file.ts';
 import { proves } from '../../support/proves.ts';
 import { received } from '../support/event-fixtures.ts';
-import {
-  type Answer,
-  ConnectorWorld,
-  type RunningConnector,
-  WEBHOOK_URL,
-} from '../support/running-connector.ts';
+import { type Answer, connectorOfFile, WEBHOOK_URL } from '../support/running-connector.ts';
 
 const PATHS = {
   '/webhooks/messaging': ['post'],
@@ -62,15 +56,12 @@ const PATHS = {
   '/v1/webhook/rotate': ['post'],
 };
 
-const world = ofFile(() => ConnectorWorld.open());
-let running: RunningConnector;
 /** The time of the first poll. A later one that finds nothing does not write how far it got. */
 let polledAt: string;
 /** Ids of the service's messages in the order of the list: newest first, then by id. */
 let expectedIds: string[];
 
-beforeAll(async () => {
-  const { service, clock } = world;
+const { world, running } = connectorOfFile(({ service, clock, database }) => {
   service.addConnection('c1', { label: 'Front desk' });
   service.addConnection('c2', { provider: 'cloud_api', status: 'disconnected' });
   for (let index = 0; index < 25; index += 1) {
@@ -81,9 +72,11 @@ beforeAll(async () => {
   expectedIds = [...service.messages]
     .sort((a, b) => b.createdAt - a.createdAt || a.id.localeCompare(b.id))
     .map((message) => message.id);
-  running = await world.start({ database: world.database });
+  return { database };
+});
+beforeAll(async () => {
   await running.ask('POST', '/v1/sync');
-  polledAt = new Date(clock.now()).toISOString();
+  polledAt = new Date(world.clock.now()).toISOString();
 });
 
 const get = (path: string) => running.ask('GET', path);

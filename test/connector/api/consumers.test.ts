@@ -11,26 +11,22 @@ import { connectorErrorBody } from '../../../src/contract/connector/errors.ts';
 import { createKeyRing } from '../../../src/runtime/sealing/key-ring.ts';
 import { findFreePort } from '../../support/find-free-port.ts';
 import { logTo } from '../../support/log-to.ts';
-import { ofFile } from '../../support/of-file.ts';
 import { REDIS_MISSING, startTestRedis } from '../../support/redis.ts';
-import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+import { type Answer, ConnectorWorld, connectorOfFile } from '../support/running-connector.ts';
 
 const MINUTE_MS = 60_000;
 const NOT_PUBLIC = 'url: its host must have a public address, and only public ones.';
 const ADDRESS = 'https://93.184.215.14/changes';
 
-const world = ofFile(() => ConnectorWorld.open());
-let running: RunningConnector;
 /** What the handler was called with, and what it fails with. */
 const taken: number[] = [];
 let failing: string | null = null;
 /** The log of the connector. */
 let log = '';
 
-beforeAll(async () => {
-  world.service.addConnection('c1');
-  world.service.addConnection('c2');
-  running = await world.start({
+const { world, running } = connectorOfFile(({ service }) => {
+  for (const id of ['c1', 'c2']) service.addConnection(id);
+  return {
     logger: logTo('debug', (line) => {
       log += line;
     }),
@@ -40,9 +36,9 @@ beforeAll(async () => {
         taken.push(change.seq);
       },
     },
-  });
-  await running.ask('POST', '/v1/sync');
+  };
 });
+beforeAll(() => running.ask('POST', '/v1/sync'));
 beforeEach(() => {
   taken.length = 0;
 });

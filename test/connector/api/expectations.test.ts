@@ -1,16 +1,13 @@
 import { createHmac } from 'node:crypto';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { ofFile } from '../../support/of-file.ts';
+import { describe, expect, it } from 'vitest';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
-import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
+import { connectorOfFile, TOKEN } from '../support/running-connector.ts';
 
 const MIB = 1024 * 1024;
 const READER = 'a-token-that-only-reads';
-const world = ofFile(() => ConnectorWorld.open());
-let running: RunningConnector;
-beforeAll(async () => {
-  running = await world.start({ apiTokens: [{ name: 'reader', rights: ['read'], token: READER }] });
-});
+const { world, running } = connectorOfFile(() => ({
+  apiTokens: [{ name: 'reader', rights: ['read'], token: READER }],
+}));
 
 /** The statuses of all answers to a request that waits for an invitation before it sends `body`. */
 async function ask(line: string, headers: readonly string[], length: number): Promise<readonly number[]> {

@@ -1,21 +1,17 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { MessageFacts } from '../../../src/connector/db/facts.ts';
 import { createFeed } from '../../../src/connector/feed/feed.ts';
 import { connectorMessage, connectorMessageList } from '../../../src/contract/connector/messages.ts';
-import { ofFile } from '../../support/of-file.ts';
 import { delivery, newId, polled, received, silentLogger } from '../support/event-fixtures.ts';
-import { ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+import { connectorOfFile } from '../support/running-connector.ts';
 
 const OLD = '551187654321';
 const NEW = '5511987654321';
 const account = { accountId: 'default' } as const;
-const world = ofFile(() => ConnectorWorld.open());
-let running: RunningConnector;
-beforeAll(async () => {
-  const apiTokens = [{ name: 'reader', rights: ['read' as const], token: 'a-token-that-only-reads' }];
-  running = await world.start({ apiTokens });
-});
+const { world, running } = connectorOfFile(() => ({
+  apiTokens: [{ name: 'reader', rights: ['read'], token: 'a-token-that-only-reads' }],
+}));
 
 async function store(...messages: MessageFacts[]): Promise<void> {
   await commitBatch(world.database, { now: world.clock.now(), messages, via: 'coverage' });

@@ -1,21 +1,16 @@
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { logTo } from '../../support/log-to.ts';
-import { ofFile } from '../../support/of-file.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
-import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
+import { connectorOfFile, TOKEN } from '../support/running-connector.ts';
 
 const PHONE = '447700900999';
-const world = ofFile(() => ConnectorWorld.open());
-let running: RunningConnector;
 let log = '';
-beforeAll(async () => {
-  running = await world.start({
-    database: world.database,
-    logger: logTo('trace', (line) => {
-      log += line;
-    }),
-  });
-});
+const { world, running } = connectorOfFile(({ database }) => ({
+  database,
+  logger: logTo('trace', (line) => {
+    log += line;
+  }),
+}));
 
 it.each([
   ['is answered', `/v1/messages?peer=${PHONE}`, 200],

@@ -3,8 +3,7 @@ import type { ConnectorOptions } from '../../../src/connector/connector.ts';
 import { CONNECTOR_ENDPOINTS } from '../../../src/contract/connector/endpoints.ts';
 import { RIGHTS } from '../../../src/contract/connector/rights.ts';
 import { logTo } from '../../support/log-to.ts';
-import { ofFile } from '../../support/of-file.ts';
-import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
+import { connectorOfFile, TOKEN } from '../support/running-connector.ts';
 
 const TOKENS = {
   read: 'token-that-may-read-01',
@@ -20,8 +19,6 @@ interface Line {
   readonly [key: string]: unknown;
 }
 
-const world = ofFile(() => ConnectorWorld.open());
-let running: RunningConnector;
 let lines: Line[];
 let linesAtStart: readonly Line[];
 
@@ -43,8 +40,8 @@ async function forget(): Promise<void> {
 
 const audited = (event: string): Line[] => lines.filter((line) => line.event === event);
 
-beforeAll(async () => {
-  running = await world.start({ apiTokens, logger: collect() });
+const { world, running } = connectorOfFile(() => ({ apiTokens, logger: collect() }));
+beforeAll(() => {
   linesAtStart = [...lines];
 });
 

@@ -1,21 +1,14 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Change, changeList } from '../../../src/contract/connector/changes.ts';
 import { connectorConnection } from '../../../src/contract/connector/connections.ts';
-import { ofFile } from '../../support/of-file.ts';
-import { ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+import { type ConnectorWorld, connectorOfFile } from '../support/running-connector.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-const world = ofFile(() => ConnectorWorld.open());
-let running: RunningConnector;
+const { world, running } = connectorOfFile();
 let connection: ReturnType<ConnectorWorld['service']['addConnection']>;
-let seen: number;
-
-beforeAll(async () => {
-  running = await world.start();
-  seen = 0;
-});
+let seen = 0;
 /** One new connection, whose license ends in 30 days. */
 beforeEach(async () => {
   world.service.connections = [];

@@ -1,18 +1,13 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ofFile } from '../../support/of-file.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { proves } from '../../support/proves.ts';
 import { PhoneService, refusal } from '../support/phone-service.ts';
-import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+import { type Answer, connectorOfFile } from '../support/running-connector.ts';
 
-const world = ofFile(() => ConnectorWorld.open());
-let running: RunningConnector;
+const { world, running } = connectorOfFile();
 let phones: PhoneService;
 /** A connection that was created and has not paired. */
 let id: string;
 
-beforeAll(async () => {
-  running = await world.start();
-});
 beforeEach(async () => {
   phones = PhoneService.attach(world.service);
   await running.ask('POST', '/v1/connections');

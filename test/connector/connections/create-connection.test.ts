@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   beginAttempt,
   deleteOldCreations,
@@ -7,21 +7,16 @@ import {
   placeCreation,
   takeCreation,
 } from '../../../src/connector/connections/creation-store.ts';
-import { ofFile } from '../../support/of-file.ts';
 import { openConnectorDatabase, T0 } from '../support/event-fixtures.ts';
 import { PhoneService, refusal } from '../support/phone-service.ts';
-import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+import { type Answer, connectorOfFile, type RunningConnector } from '../support/running-connector.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const HOUR_MS = 3_600_000;
 
-const world = ofFile(() => ConnectorWorld.open());
-let running: RunningConnector;
+const { world, running } = connectorOfFile();
 let phones: PhoneService;
 
-beforeAll(async () => {
-  running = await world.start();
-});
 beforeEach(async () => {
   await world.database.query('delete from connector.creations');
   phones = PhoneService.attach(world.service);

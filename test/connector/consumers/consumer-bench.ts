@@ -1,3 +1,4 @@
+import { afterEach, beforeAll } from 'vitest';
 import {
   type Consumer,
   type ConsumerOptions,
@@ -20,6 +21,7 @@ import type { Database } from '../../../src/runtime/database/database.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { ACCOUNT, newId, openConnectorDatabase, received, silentLogger } from '../support/event-fixtures.ts';
 import { ManualNotifier } from '../support/manual-notifier.ts';
 
@@ -179,6 +181,12 @@ export class ConsumerBench {
     };
   }
 
+  /** Passes time, and does what is due then. */
+  async pass(ms: number, work: { settle(): Promise<void> }): Promise<void> {
+    await this.clock.advance(ms);
+    await work.settle();
+  }
+
   /** What the handler was called with on this connection: text and attempt, as in `Hello 1`. */
   callsOf(connectionId: string): readonly string[] {
     const calls = this.calls.filter((call) => call.connectionId === connectionId);
@@ -206,6 +214,16 @@ export class ConsumerBench {
     await this.feed.close();
     await this.#close();
   }
+}
+
+/** A bench for the tests of a file, each of which ends its processes. Handlers have run before, so every change is for them. */
+export function consumerBenchOfFile(): ConsumerBench {
+  const bench = ofFile(() => ConsumerBench.open());
+  beforeAll(async () => {
+    await (await bench.running()).close();
+  });
+  afterEach(() => bench.stopAll());
+  return bench;
 }
 
 function toCall(change: Change, { key, attempt }: HandlerContext): Call {

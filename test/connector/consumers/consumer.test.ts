@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ConsumerOptions } from '../../../src/connector/consumers/consumer.ts';
 import {
   addConsumer,
@@ -13,16 +13,11 @@ import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.t
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
-import { ofFile } from '../../support/of-file.ts';
 import { aroundQueries } from '../../support/replace-calls.ts';
 import { newId, received } from '../support/event-fixtures.ts';
-import { ConsumerBench } from './consumer-bench.ts';
+import { consumerBenchOfFile } from './consumer-bench.ts';
 
-const bench = ofFile(() => ConsumerBench.open());
-beforeAll(async () => {
-  await (await bench.running()).close();
-});
-afterEach(() => bench.stopAll());
+const bench = consumerBenchOfFile();
 
 const TAKEN: CallEnd = { kind: 'taken' };
 
@@ -163,10 +158,8 @@ describe('a batch', () => {
     await bench.tell(connection, '1', '2', 'bad', '4', '5');
     begun.resolve();
     await consumer.settle();
-    await bench.clock.advance(1_000);
-    await consumer.settle();
-    await bench.clock.advance(2_000);
-    await consumer.settle();
+    await bench.pass(1_000, consumer);
+    await bench.pass(2_000, consumer);
     const flat = calls.flatMap(([, texts]) => texts);
     expect([...new Set(flat)]).toEqual(['1', '2', 'bad', '4', '5']);
     expect(calls.every(([, texts]) => texts.length <= 3)).toBe(true);

@@ -1,17 +1,11 @@
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readDeadLetters } from '../../../src/connector/consumers/dead-letters.ts';
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import { dyingDatabase, type Moment } from '../../support/dying-database.ts';
-import { ofFile } from '../../support/of-file.ts';
 import { newId } from '../support/event-fixtures.ts';
-import { ConsumerBench, type HandingProcess } from './consumer-bench.ts';
+import { consumerBenchOfFile, type HandingProcess } from './consumer-bench.ts';
 
-const bench = ofFile(() => ConsumerBench.open());
-beforeAll(async () => {
-  // Handlers have run here before, so every change is for them.
-  await (await bench.running()).close();
-});
-afterEach(() => bench.stopAll());
+const bench = consumerBenchOfFile();
 
 /** Longer than a failing change waits. */
 const LATER_MS = 5 * 60_000;

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
 import {
   deleteOldDeadLetters,
@@ -8,15 +8,10 @@ import {
 import { readConsumerFigures } from '../../../src/connector/state/figures.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { collectLog } from '../../support/log-to.ts';
-import { ofFile } from '../../support/of-file.ts';
 import { newId } from '../support/event-fixtures.ts';
-import { ConsumerBench } from './consumer-bench.ts';
+import { consumerBenchOfFile } from './consumer-bench.ts';
 
-const bench = ofFile(() => ConsumerBench.open());
-beforeAll(async () => {
-  await (await bench.running()).close();
-});
-afterEach(() => bench.stopAll());
+const bench = consumerBenchOfFile();
 
 const fail = (): never => {
   throw new TypeError('no such customer');
@@ -166,11 +161,9 @@ describe('a failing handler', () => {
     expect(bench.callsOf(other)).toEqual(['good 1']);
     for (const waitMs of [1_000, 2_000, 4_000]) {
       const before = bench.calls.length;
-      await bench.clock.advance(waitMs - 1);
-      await dispatch.settle();
+      await bench.pass(waitMs - 1, dispatch);
       expect(bench.calls).toHaveLength(before);
-      await bench.clock.advance(1);
-      await dispatch.settle();
+      await bench.pass(1, dispatch);
     }
     expect(bench.callsOf(held)).toEqual(['bad 1', 'bad 2', 'bad 3', 'bad 4', 'next 1']);
     const keys = bench.calls.filter(({ text }) => text === 'bad').map(({ key }) => key);
@@ -183,8 +176,7 @@ describe('a failing handler', () => {
     bench.answer = ({ text }) => (text === 'bad' ? fail() : undefined);
     await bench.tell(connection, 'bad', 'next');
     await dispatch.settle();
-    await bench.clock.advance(1_000);
-    await dispatch.settle();
+    await bench.pass(1_000, dispatch);
     expect(bench.callsOf(connection)).toEqual(['bad 1', 'bad 2', 'next 1']);
     const [letter] = await readDeadLetters(bench.database, null, 10);
     expect(letter).toMatchObject({
@@ -211,8 +203,7 @@ describe('a failing handler', () => {
     };
     await bench.tell(connection, 'Anna Müller here, 447700900201');
     await dispatch.settle();
-    await bench.clock.advance(1_000);
-    await dispatch.settle();
+    await bench.pass(1_000, dispatch);
 
     expect(lines.filter((line) => line.includes('the consumer did not accept a change'))).toHaveLength(2);
     expect(lines.join('')).not.toMatch(/Anna|Müller|4477/);
@@ -228,8 +219,7 @@ describe('a failing handler', () => {
     await dispatch.settle();
     const begun = bench.clock.now();
     for (let waits = 0; waits < 200 && bench.callsOf(connection).length < 12; waits += 1) {
-      await bench.clock.advance(5_000);
-      await dispatch.settle();
+      await bench.pass(5_000, dispatch);
     }
     expect(bench.callsOf(connection)).toHaveLength(12);
     expect(bench.clock.now() - begun).toBeGreaterThan(9 * 60_000);
@@ -270,8 +260,7 @@ describe('a dead letter that is replayed', () => {
     bench.answer = fail;
     await bench.tell(connection, 'bad', 'worse');
     await dispatch.settle();
-    await bench.clock.advance(2_000);
-    await dispatch.settle();
+    await bench.pass(2_000, dispatch);
     expect(bench.callsOf(connection)).toEqual(['bad 1', 'bad 2', 'worse 1']);
     bench.answer = () => undefined;
     await replayDeadLetter(bench.database, String(bench.calls[0]?.key), 0);
@@ -355,8 +344,7 @@ describe('a handler that hangs', () => {
     expect(signal.aborted).toBe(true);
     await settled;
     bench.answer = () => undefined;
-    await bench.clock.advance(1_000);
-    await dispatch.settle();
+    await bench.pass(1_000, dispatch);
     expect(bench.callsOf(connection)).toEqual(['endless 1', 'endless 2']);
     // Whatever the first call comes to now, nobody listens.
     held.reject(new Error('too late'));

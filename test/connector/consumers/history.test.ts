@@ -96,8 +96,7 @@ describe('the history of connections', () => {
     );
     await consumer.settle();
     away = false;
-    await bench.clock.advance(30_000);
-    await consumer.settle();
+    await bench.pass(30_000, consumer);
     expect(called.size).toBe(6_001);
   });
 

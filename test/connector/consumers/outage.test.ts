@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createConsumerMetrics } from '../../../src/connector/consumers/consumer-metrics.ts';
 import { readConsumers } from '../../../src/connector/consumers/consumer-store.ts';
 import { createOutage } from '../../../src/connector/consumers/outage.ts';
@@ -6,15 +6,10 @@ import type { CallEnd, Sink, SinkCall } from '../../../src/connector/consumers/s
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { logTo } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { ofFile } from '../../support/of-file.ts';
 import { newId, silentLogger } from '../support/event-fixtures.ts';
-import { ConsumerBench } from './consumer-bench.ts';
+import { consumerBenchOfFile } from './consumer-bench.ts';
 
-const bench = ofFile(() => ConsumerBench.open());
-beforeAll(async () => {
-  await (await bench.running()).close();
-});
-afterEach(() => bench.stopAll());
+const bench = consumerBenchOfFile();
 
 const AWAY: CallEnd = { kind: 'unavailable', error: new Error('connect ECONNREFUSED') };
 
@@ -55,11 +50,9 @@ describe('a consumer that is unavailable', () => {
     const begun = calls.length;
     expect(begun).toBeLessThanOrEqual(5);
     for (const [tries, waitMs] of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].entries()) {
-      await bench.clock.advance(waitMs - 1);
-      await consumer.settle();
+      await bench.pass(waitMs - 1, consumer);
       expect(calls).toHaveLength(begun + tries);
-      await bench.clock.advance(1);
-      await consumer.settle();
+      await bench.pass(1, consumer);
       expect(calls).toHaveLength(begun + tries + 1);
     }
     expect(new Set(calls.map(({ attempt }) => attempt))).toEqual(new Set([1]));
@@ -72,12 +65,10 @@ describe('a consumer that is unavailable', () => {
     let away = true;
     const { consumer, calls, lines, metrics } = await openScripted(() => (away ? AWAY : { kind: 'taken' }));
     await consumer.settle();
-    await bench.clock.advance(1_000);
-    await consumer.settle();
+    await bench.pass(1_000, consumer);
     away = false;
     calls.length = 0;
-    await bench.clock.advance(2_000);
-    await consumer.settle();
+    await bench.pass(2_000, consumer);
     expect(calls).toHaveLength(10);
     for (const connection of connections)
       expect(calls.filter(({ connectionId }) => connectionId === connection)).toHaveLength(2);
@@ -86,8 +77,7 @@ describe('a consumer that is unavailable', () => {
     await bench.tell(newId(), 'c');
     await consumer.settle();
     away = false;
-    await bench.clock.advance(1_000);
-    await consumer.settle();
+    await bench.pass(1_000, consumer);
     expect(calls).toHaveLength(12);
     const both = [
       ['warn', 'a consumer is unavailable; its changes wait'],
@@ -136,11 +126,9 @@ describe('a consumer that is unavailable', () => {
     await bench.tell(newId(), 'a');
     const { consumer, calls } = await openScripted(() => ({ ...AWAY, kind, retryAfterMs }));
     await consumer.settle();
-    await bench.clock.advance(waitMs - 1);
-    await consumer.settle();
+    await bench.pass(waitMs - 1, consumer);
     expect(calls).toHaveLength(1);
-    await bench.clock.advance(1);
-    await consumer.settle();
+    await bench.pass(1, consumer);
     expect(calls).toHaveLength(2);
   });
 
@@ -155,8 +143,7 @@ describe('a consumer that is unavailable', () => {
     await expect.poll(() => calls.length).toBe(1);
     await bench.clock.advance(30_000);
     isSlow = false;
-    await bench.clock.advance(1_000);
-    await consumer.settle();
+    await bench.pass(1_000, consumer);
     expect(calls.map(({ attempt }) => attempt)).toEqual([1, 1]);
     expect(await traces()).toEqual([0, 0, 0]);
     expect(await metrics.read('connector_consumer_seconds_sum')).toMatchObject([{ value: 30 }]);
@@ -169,8 +156,7 @@ describe('a consumer that is unavailable', () => {
     const { consumer, calls } = await openScripted(() => AWAY);
     await consumer.settle();
     for (const waitMs of [1_000, 2_000, 4_000]) {
-      await bench.clock.advance(waitMs);
-      await consumer.settle();
+      await bench.pass(waitMs, consumer);
     }
     expect(calls.map(({ attempt }) => attempt)).toEqual([1, 1, 1, 1]);
     const [row] = await bench.database.query('select attempts from connector.parked');
@@ -186,8 +172,7 @@ describe('an outage with more changes than the memory holds', () => {
     const { consumer } = await openScripted(() => AWAY);
     await consumer.settle();
     for (const waitMs of [1_000, 2_000, 4_000, 8_000]) {
-      await bench.clock.advance(waitMs);
-      await consumer.settle();
+      await bench.pass(waitMs, consumer);
     }
     expect(await traces()).toEqual([0, 0, 0]);
     const [{ place } = { place: -1 }] = await bench.database.query<{ place: number }>(
@@ -215,8 +200,7 @@ describe('a consumer behind a gateway', () => {
     away = false;
     calls.length = 0;
     for (let tries = 0; tries < 3; tries += 1) {
-      await bench.clock.advance(120_000);
-      await consumer.settle();
+      await bench.pass(120_000, consumer);
     }
     expect(calls).toHaveLength(10);
     expect(await traces()).toEqual([0, 0, 0]);

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { readConsumers } from '../../../src/connector/consumers/consumer-store.ts';
 import { partitionOf } from '../../../src/connector/consumers/partition-of.ts';
 import { createShares } from '../../../src/connector/consumers/shares.ts';
@@ -6,16 +6,11 @@ import { createPresence } from '../../../src/connector/work/presence.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { ofFile } from '../../support/of-file.ts';
 import { aroundQueries } from '../../support/replace-calls.ts';
 import { newId, silentLogger } from '../support/event-fixtures.ts';
-import { ConsumerBench, type HandingProcess } from './consumer-bench.ts';
+import { consumerBenchOfFile, type HandingProcess } from './consumer-bench.ts';
 
-const bench = ofFile(() => ConsumerBench.open());
-beforeAll(async () => {
-  await (await bench.running()).close();
-});
-afterEach(() => bench.stopAll());
+const bench = consumerBenchOfFile();
 
 /** A connection of this partition. */
 function connectionIn(partition: number): string {

@@ -300,10 +300,7 @@ describe('the webhook of an old consent', () => {
     const send = async (connectionId: string, delivers = true) => {
       for (let sent = 0; sent < 3; sent += 1) {
         if (delivers) await deliverGood();
-        system.service.addMessage(connectionId, system.clock.now(), {
-          direction: 'outgoing',
-          status: 'read',
-        });
+        system.service.addSent(connectionId, system.clock.now(), 'read');
       }
       await system.poll();
     };
@@ -430,7 +427,7 @@ describe('an account', () => {
   });
 
   it('is reported if its service refuses the cursors that it issues', async () => {
-    for (let index = 0; index < 150; index += 1) system.service.addMessage('c1', system.clock.now() - index);
+    system.service.addMessages('c1', 150, (index) => system.clock.now() - index);
     system.service.fault = ({ query }) =>
       query.has('cursor') ? { status: 400, body: { error: 'invalid_request', field: 'cursor' } } : undefined;
     for (const _again of [1, 2]) {

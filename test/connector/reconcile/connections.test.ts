@@ -194,7 +194,7 @@ describe('a connection that was hidden', () => {
     const missed = Array.from({ length: 150 }, (_, index) =>
       bench.service.addMessage('c1', start + (index + 1) * MINUTE),
     );
-    for (let index = 0; index < 150; index += 1) bench.service.addMessage('c2', start + (index + 1) * MINUTE);
+    bench.service.addMessages('c2', 150, (index) => start + (index + 1) * MINUTE);
     await bench.poll();
     expect(await visibilityGaps()).toMatchObject([{ slot: 'c1', gap: { cursor: null } }]);
     expect(await bench.storedIds()).not.toContain(missed[0]?.id);
@@ -232,10 +232,9 @@ describe('a connection that was hidden', () => {
     await bench.poll();
     hidden.licenseValid = false;
     await bench.poll();
-    for (let index = 0; index < 300; index += 1) bench.service.addMessage('c1', start + index * MINUTE);
+    bench.service.addMessages('c1', 300, (index) => start + index * MINUTE);
     // Newer messages of the other keep the account's own walk away from those of the hidden one.
-    for (let index = 0; index < 300; index += 1)
-      bench.service.addMessage('c2', start + (1_000 + index) * MINUTE);
+    bench.service.addMessages('c2', 300, (index) => start + (1_000 + index) * MINUTE);
     await bench.poll();
     hidden.licenseValid = true;
     let pages = 0;
@@ -246,8 +245,7 @@ describe('a connection that was hidden', () => {
     bench.service.onRequest = () => undefined;
     expect(await visibilityGaps()).toHaveLength(1);
     // What comes while it is hidden again lies above what was read of it before.
-    for (let index = 0; index < 150; index += 1)
-      bench.service.addMessage('c1', start + (500 + index) * MINUTE);
+    bench.service.addMessages('c1', 150, (index) => start + (500 + index) * MINUTE);
     await bench.poll();
     hidden.licenseValid = true;
     expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
@@ -257,12 +255,11 @@ describe('a connection that was hidden', () => {
 
   it('is read from its beginning if it is new but not from the first listing', async () => {
     bench.service.addConnection('c1');
-    for (let index = 0; index < 300; index += 1)
-      bench.service.addMessage('c1', start + (1_000 + index) * MINUTE);
+    bench.service.addMessages('c1', 300, (index) => start + (1_000 + index) * MINUTE);
     await bench.poll();
     // A key that was widened shows a connection with a history.
     bench.service.addConnection('c2');
-    for (let index = 0; index < 150; index += 1) bench.service.addMessage('c2', start + index * MINUTE);
+    bench.service.addMessages('c2', 150, (index) => start + index * MINUTE);
     expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     expect(await bench.storedIds()).toHaveLength(450);
   });

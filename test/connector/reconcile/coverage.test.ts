@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 function addMany(count: number, from: number, stepMs: number): void {
-  for (let index = 0; index < count; index += 1) bench.service.addMessage('c1', from + index * stepMs);
+  bench.service.addMessages('c1', count, (index) => from + index * stepMs);
 }
 
 function serviceIds(): string[] {
@@ -96,7 +96,7 @@ describe('a poll', () => {
   it('counts the incoming messages whose sender nobody reported', async () => {
     addMany(30, start, MINUTE);
     for (let index = 0; index < 5; index += 1) {
-      bench.service.addMessage('c1', start + index, { direction: 'outgoing', status: 'sent' });
+      bench.service.addSent('c1', start + index);
     }
     await bench.poll();
     await bench.poll();
@@ -200,9 +200,9 @@ describe('a poll', () => {
   });
 
   it('passes thousands of messages with the same time', async () => {
-    for (let index = 0; index < 2_500; index += 1) bench.service.addMessage('c1', start);
+    bench.service.addMessages('c1', 2_500, () => start);
     expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
-    for (let index = 0; index < 1_500; index += 1) bench.service.addMessage('c1', start);
+    bench.service.addMessages('c1', 1_500, () => start);
     expect(await bench.poll()).toMatchObject({ kind: 'done', cycle: { closed: true } });
     expect((await bench.storedIds()).length).toBe(4_000);
   });
@@ -283,7 +283,7 @@ describe('a record that is written differently', () => {
   });
 
   it('is assumed to be incoming if its direction is unknown, until the service corrects it', async () => {
-    const odd = bench.service.addMessage('c1', start, { direction: 'outgoing', status: 'read' });
+    const odd = bench.service.addSent('c1', start, 'read');
     odd.shown = { direction: 'sideways' };
     const read = () => bench.database.query('select direction, status, polled from connector.messages');
     await bench.poll();
@@ -318,8 +318,7 @@ describe('a record that is written differently', () => {
     expect(await noted()).toEqual([`2:${new Date(start).toISOString().slice(0, 10)}`]);
     expect(await bench.storedIds()).toHaveLength(2);
     // A newer message, so that the day is no longer on the page that every poll reads.
-    for (let index = 0; index < 250; index += 1)
-      bench.service.addMessage('c1', bench.clock.now() - index * MINUTE);
+    bench.service.addMessages('c1', 250, (index) => bench.clock.now() - index * MINUTE);
     await bench.poll();
     delete odd.shown;
     await bench.poll();
@@ -340,8 +339,7 @@ describe('a record that is written differently', () => {
     odd.shown = { id: {} };
     await bench.poll();
     delete odd.shown;
-    for (let index = 0; index < 20; index += 1)
-      bench.service.addMessage('c1', bench.clock.now() - index * MINUTE);
+    bench.service.addMessages('c1', 20, (index) => bench.clock.now() - index * MINUTE);
     const budget = { coverage: 1, visibility: 3, sweep: 3 };
     await bench.poll({ budget });
     await bench.database.query(

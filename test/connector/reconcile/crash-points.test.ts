@@ -8,7 +8,7 @@ const bench = pollBenchOfTest();
 
 function addMessages(count: number, at: (index: number) => number): void {
   for (let index = 0; index < count; index += 1) {
-    bench.service.addMessage('c1', at(index), { direction: 'outgoing', status: 'sent' });
+    bench.service.addSent('c1', at(index));
     bench.service.addMessage('c2', at(index));
   }
 }

@@ -30,7 +30,7 @@ afterEach(async () => {
 async function add(service: ScriptedService, count: number): Promise<string[]> {
   service.addConnection('c1');
   service.pageSize = 1;
-  for (let index = 0; index < 3; index += 1) service.addMessage('c1', bench.clock.now() - index * 60_000);
+  service.addMessages('c1', 3, (index) => bench.clock.now() - index * 60_000);
   const ids: string[] = [];
   for (let index = 0; index < count; index += 1) {
     const apiKey = `${service.baseUrl} ${index}`;

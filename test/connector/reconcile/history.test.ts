@@ -82,7 +82,7 @@ describe('messages that are older than the first listing of their connection', (
   });
 
   it('keep being historic in their changes, with what happens to them later', async () => {
-    const { id } = bench.service.addMessage('c1', start - DAY, { direction: 'outgoing', status: 'sent' });
+    const { id } = bench.service.addSent('c1', start - DAY);
     await bench.poll();
     const [message] = bench.service.messages;
     if (message !== undefined) message.status = 'read';

@@ -146,8 +146,7 @@ describe('a sweep', () => {
   });
 
   it('costs nothing beyond the walk if no status is open', async () => {
-    for (let index = 0; index < 250; index += 1)
-      bench.service.addMessage('c1', bench.clock.now() - DAY + index);
+    bench.service.addMessages('c1', 250, (index) => bench.clock.now() - DAY + index);
     await bench.poll();
     bench.service.requests = [];
     await bench.clock.advance(HOUR);
@@ -213,10 +212,7 @@ describe('a sweep', () => {
   it('skips hidden connections, about which the service reports nothing', async () => {
     addOpen(30 * MINUTE);
     const hidden = bench.service.addConnection('c2');
-    bench.service.addMessage('c2', bench.clock.now() - 25 * MINUTE, {
-      direction: 'outgoing',
-      status: 'sent',
-    });
+    bench.service.addSent('c2', bench.clock.now() - 25 * MINUTE);
     await bench.poll();
     for (const message of bench.service.messages) if (message.connectionId === 'c1') message.status = 'read';
     hidden.licenseValid = false;

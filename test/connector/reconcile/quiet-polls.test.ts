@@ -9,8 +9,7 @@ let memory = createPollMemory();
 beforeEach(async () => {
   memory = createPollMemory();
   bench.service.addConnection('c1');
-  for (let index = 0; index < 3; index += 1)
-    bench.service.addMessage('c1', bench.clock.now() - 3_600_000 - index * 1_000);
+  bench.service.addMessages('c1', 3, (index) => bench.clock.now() - 3_600_000 - index * 1_000);
   // The first poll stores, the second finds that nothing is left to do.
   for (let polls = 0; polls < 3; polls += 1) await poll();
 });

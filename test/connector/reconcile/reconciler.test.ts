@@ -45,6 +45,11 @@ const holdRequests = (held?: string) => {
   return { gate, reached };
 };
 const countPolls = (): number => bench.service.countRequests('/connections');
+async function pollsAfter(ms: number): Promise<number> {
+  await bench.clock.advance(ms);
+  await reconciler.settle();
+  return countPolls();
+}
 
 describe('the polling period', () => {
   it('begins immediately, and each account is due again after it, with a random deviation', async () => {
@@ -98,12 +103,8 @@ describe('the polling period', () => {
     await startAndSettle();
     await bench.database.query('update connector.poll_states set due_at = due_at + 3600000');
     await reconciler.settle();
-    await bench.clock.advance(89_000);
-    await reconciler.settle();
-    expect(countPolls()).toBe(1);
-    await bench.clock.advance(1_000);
-    await reconciler.settle();
-    expect(countPolls()).toBe(2);
+    expect(await pollsAfter(89_000)).toBe(1);
+    expect(await pollsAfter(1_000)).toBe(2);
     expect(await readDueIn()).toBe(40_500);
   });
 
@@ -128,9 +129,7 @@ describe('the polling period', () => {
       expect(countPolls()).toBe(1);
       bench.clock.jump(-3_600_000);
       await reconciler.settle();
-      await bench.clock.advance(90_000);
-      await reconciler.settle();
-      expect(countPolls()).toBe(2);
+      expect(await pollsAfter(90_000)).toBe(2);
     },
   );
 
@@ -147,9 +146,7 @@ describe('the polling period', () => {
 
   it('spreads what was due together over the next period', async () => {
     await startAndSettle();
-    await bench.clock.advance(60_000);
-    await reconciler.settle();
-    expect(countPolls()).toBe(2);
+    expect(await pollsAfter(60_000)).toBe(2);
     // The earliest time that is possible; at its latest it would be 49,500.
     expect(await readDueIn()).toBe(4_500);
   });
@@ -206,9 +203,7 @@ describe('the polling period', () => {
     expect(await readDueIn()).toBe(600);
     expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({ needsFullSweep: true });
     expect(notifier.notified.at(-1)).toEqual({ topic: 'poll', key: ACCOUNT, delayMs: 1_000 });
-    await bench.clock.advance(600);
-    await reconciler.settle();
-    expect(countPolls()).toBe(2);
+    expect(await pollsAfter(600)).toBe(2);
     expect(await readDueIn()).toBe(40_500);
   });
 
@@ -235,8 +230,7 @@ describe('the polling period', () => {
   it('allows more reading than one cycle while the service is fast', async () => {
     await reconciler.start();
     bench.service.pageSize = 1;
-    for (let index = 0; index < 150; index += 1)
-      bench.service.addMessage('c1', bench.clock.now() + index * 60_000);
+    bench.service.addMessages('c1', 150, (index) => bench.clock.now() + index * 60_000);
     notifier.notified = [];
     await reconciler.settle();
     expect(countBehind()).toBe(0);
@@ -247,8 +241,7 @@ describe('the polling period', () => {
     await reconciler.start();
     takeTime();
     bench.service.pageSize = 1;
-    for (let index = 0; index < 250; index += 1)
-      bench.service.addMessage('c1', bench.clock.now() + index * 60_000);
+    bench.service.addMessages('c1', 250, (index) => bench.clock.now() + index * 60_000);
     notifier.notified = [];
     await reconciler.settle();
     expect(countBehind()).toBeGreaterThan(0);
@@ -259,7 +252,7 @@ describe('the polling period', () => {
     await reconciler.start();
     takeTime();
     bench.service.pageSize = 1;
-    for (let index = 0; index < 130; index += 1) bench.service.addMessage('c1', bench.clock.now() + index);
+    bench.service.addMessages('c1', 130, (index) => bench.clock.now() + index);
     for (let periods = 0; periods < 2; periods += 1) {
       notifier.notified = [];
       await reconciler.settle();
@@ -278,13 +271,9 @@ describe('the polling period', () => {
     await startAndSettle();
     bench.service.fault = () => undefined;
     await reconciler.pollSoon(ACCOUNT);
-    await bench.clock.advance((seconds - 1) * 1_000);
-    await reconciler.settle();
-    expect(countPolls()).toBe(1);
+    expect(await pollsAfter((seconds - 1) * 1_000)).toBe(1);
     expect(await readDueIn()).toBe(1_000);
-    await bench.clock.advance(1_000);
-    await reconciler.settle();
-    expect(countPolls()).toBe(2);
+    expect(await pollsAfter(1_000)).toBe(2);
   });
 
   it('makes no request for an account that was deleted', async () => {
@@ -309,12 +298,8 @@ describe('the polling period', () => {
 
 describe('a poll on demand', () => {
   it('answers once every gap is closed and every open status was read', async () => {
-    const message = bench.service.addMessage('c1', bench.clock.now() - 3_600_000, {
-      direction: 'outgoing',
-      status: 'sent',
-    });
-    for (let index = 0; index < 400; index += 1)
-      bench.service.addMessage('c1', bench.clock.now() - 1_800_000 + index);
+    const message = bench.service.addSent('c1', bench.clock.now() - 3_600_000);
+    bench.service.addMessages('c1', 400, (index) => bench.clock.now() - 1_800_000 + index);
     bench.service.addMessage('c1', bench.clock.now());
     expect(await reconciler.syncNow(ACCOUNT)).toEqual({ kind: 'closed' });
     message.status = 'read';
@@ -392,7 +377,7 @@ describe('a poll on demand', () => {
   });
 
   it('ends at its deadline, and what was read stays', async () => {
-    for (let index = 0; index < 300; index += 1) bench.service.addMessage('c1', bench.clock.now() + index);
+    bench.service.addMessages('c1', 300, (index) => bench.clock.now() + index);
     const reached = Promise.withResolvers<void>();
     bench.service.fault = ({ query }) => {
       if (!query.has('cursor')) return undefined;

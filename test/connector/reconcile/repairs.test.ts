@@ -73,7 +73,7 @@ async function pending(): Promise<number> {
 describe('what a poll has found', () => {
   it('counts as repaired if no webhook has delivered it 40 s later', async () => {
     bench.service.addMessage('c1', bench.clock.now());
-    bench.service.addMessage('c1', bench.clock.now(), { direction: 'outgoing', status: 'sent' });
+    bench.service.addSent('c1', bench.clock.now());
     await bench.poll();
     await pollAfter(39_999);
     expect(await totals()).toEqual({ messages: 0, statuses: 0 });
@@ -87,7 +87,7 @@ describe('what a poll has found', () => {
 
   it('does not count as repaired if the webhook was only late', async () => {
     const received = bench.service.addMessage('c1', bench.clock.now());
-    const sent = bench.service.addMessage('c1', bench.clock.now(), { direction: 'outgoing', status: 'sent' });
+    const sent = bench.service.addSent('c1', bench.clock.now());
     await bench.poll();
     await bring(received);
     await bring(sent);
@@ -97,10 +97,7 @@ describe('what a poll has found', () => {
   });
 
   it('does not count as repaired if a webhook has reported a higher status in the meantime', async () => {
-    const message = bench.service.addMessage('c1', bench.clock.now(), {
-      direction: 'outgoing',
-      status: 'delivered',
-    });
+    const message = bench.service.addSent('c1', bench.clock.now(), 'delivered');
     await bench.poll();
     message.status = 'read';
     await bring(message);
@@ -109,10 +106,7 @@ describe('what a poll has found', () => {
   });
 
   it('counts once for each lost status of a message', async () => {
-    const message = bench.service.addMessage('c1', bench.clock.now(), {
-      direction: 'outgoing',
-      status: 'sent',
-    });
+    const message = bench.service.addSent('c1', bench.clock.now());
     await bring(message);
     message.status = 'delivered';
     await pollAfter(45_000);

@@ -38,8 +38,8 @@ function add(values: Partial<ServiceMessage> = {}): ServiceMessage {
 /** What an account has after a while: a quarter in the last hour. */
 function addHistory(): void {
   const now = bench.clock.now();
-  for (let index = 0; index < 200; index += 1) bench.service.addMessage('c1', now - DAY + index * MINUTE);
-  for (let index = 0; index < 60; index += 1) bench.service.addMessage('c1', now - HOUR + index * MINUTE);
+  bench.service.addMessages('c1', 200, (index) => now - DAY + index * MINUTE);
+  bench.service.addMessages('c1', 60, (index) => now - HOUR + index * MINUTE);
 }
 
 /** Three hundred messages within half a minute, one in ten of them sent from here. No webhook tells of them. */
@@ -69,6 +69,11 @@ async function expectTruth(): Promise<void> {
       ({ id, createdAt }) => createdAt > 0 && createdAt < covered && !stored.has(id),
     ),
   ).toEqual([]);
+}
+
+async function expectAllAfterTwoPolls(): Promise<void> {
+  await pollTwice();
+  await expectAll();
 }
 
 async function expectAll(): Promise<void> {
@@ -102,7 +107,7 @@ const CASES: readonly Case[] = [
   {
     name: 'two pages of messages are dated 2099',
     goWrong: () => {
-      for (let index = 0; index < 250; index += 1) bench.service.addMessage('c1', YEAR_2099 + index);
+      bench.service.addMessages('c1', 250, (index) => YEAR_2099 + index);
     },
   },
   {
@@ -136,40 +141,34 @@ describe('if the times of the service are wrong', () => {
     await bench.poll();
     await expectTruth();
     await addDropped();
-    await pollTwice();
-    await expectAll();
+    await expectAllAfterTwoPolls();
     comeRight?.();
     await addDropped();
     readAllSent();
     if (undated) await bench.clock.advance(HOUR);
-    await pollTwice();
-    await expectAll();
+    await expectAllAfterTwoPolls();
   });
 });
 
 describe('a clock of the service that was set back', () => {
   it('hides nothing behind an hour of messages with later times', async () => {
     addHistory();
-    for (let index = 0; index < 500; index += 1)
-      bench.service.addMessage('c1', bench.clock.now() - index * SECOND);
+    bench.service.addMessages('c1', 500, (index) => bench.clock.now() - index * SECOND);
     await pollTwice();
     ahead = -HOUR;
     await addDropped();
-    await pollTwice();
-    await expectAll();
+    await expectAllAfterTwoPolls();
   });
 
   it('hides nothing during a time without polls', async () => {
     addHistory();
-    for (let index = 0; index < 500; index += 1)
-      bench.service.addMessage('c1', bench.clock.now() - index * SECOND);
+    bench.service.addMessages('c1', 500, (index) => bench.clock.now() - index * SECOND);
     await pollTwice();
     await bench.clock.advance(HOUR / 2);
     ahead = -HOUR;
     await addDropped();
     await bench.clock.advance(3 * HOUR);
-    await pollTwice();
-    await expectAll();
+    await expectAllAfterTwoPolls();
   });
 });
 
@@ -199,8 +198,7 @@ describe('a database that contains a wrong time', () => {
       YEAR_2099,
       'coverage',
     ]);
-    await pollTwice();
-    await expectAll();
+    await expectAllAfterTwoPolls();
   });
 });
 
@@ -208,13 +206,12 @@ describe('a message dated 1970', () => {
   it('is stored by the first poll, and where a walk meets it, and ends no walk', async () => {
     bench.service.addMessage('c1', 0);
     await addDropped();
-    await pollTwice();
-    await expectAll();
+    await expectAllAfterTwoPolls();
     const small = await openPollBench();
     small.service.addConnection('c1');
     small.service.addMessage('c1', small.clock.now());
     await small.poll();
-    small.service.addMessage('c1', 0, { direction: 'outgoing', status: 'sent' });
+    small.service.addSent('c1', 0);
     await small.clock.advance(PERIOD);
     await small.poll();
     expect(await small.storedIds()).toEqual(small.service.messages.map(({ id }) => id).sort());
@@ -273,7 +270,6 @@ describe('a service that permanently refuses its own cursors', () => {
     expect(await bench.storedIds()).toContain(newest.id);
     bench.service.fault = () => undefined;
     await bench.clock.advance(MINUTE);
-    await pollTwice();
-    await expectAll();
+    await expectAllAfterTwoPolls();
   });
 });

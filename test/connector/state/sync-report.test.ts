@@ -56,10 +56,7 @@ describe('the state of an account', () => {
   });
 
   it('looks for the oldest open status among the newest 1,000 sent messages of a connection', async () => {
-    const { id } = bench.service.addMessage('c1', bench.clock.now(), {
-      direction: 'outgoing',
-      status: 'sent',
-    });
+    const { id } = bench.service.addSent('c1', bench.clock.now());
     await bench.poll();
     const resolve = (count: number): Promise<unknown> =>
       bench.database.query(
@@ -79,12 +76,9 @@ describe('the state of an account', () => {
   it('shows gaps, coverage and the oldest open status of each connection', async () => {
     const hidden = bench.service.addConnection('c2');
     const now = bench.clock.now();
-    bench.service.addMessage('c1', now - 3 * MINUTE, { direction: 'outgoing', status: 'read' });
-    const oldest = bench.service.addMessage('c1', now - 2 * MINUTE, {
-      direction: 'outgoing',
-      status: 'delivered',
-    });
-    bench.service.addMessage('c2', now - MINUTE, { direction: 'outgoing', status: 'sent' });
+    bench.service.addSent('c1', now - 3 * MINUTE, 'read');
+    const oldest = bench.service.addSent('c1', now - 2 * MINUTE, 'delivered');
+    bench.service.addSent('c2', now - MINUTE);
     await bench.poll();
     await pollLater();
     hidden.licenseValid = false;
@@ -220,10 +214,7 @@ describe('the health of the webhook queue', () => {
   });
 
   it('contains the time of the last webhook: polls and sends do not change it, a later event does', async () => {
-    const message = bench.service.addMessage('c1', bench.clock.now(), {
-      direction: 'outgoing',
-      status: 'sent',
-    });
+    const message = bench.service.addSent('c1', bench.clock.now());
     await bench.poll();
     expect((await report()).lastWebhookAt).toBeNull();
     await bench.clock.advance(MINUTE);

@@ -6,6 +6,7 @@ import type { Database } from '../../../src/runtime/database/database.ts';
 import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { createTestDatabase, openPool } from '../../support/database.ts';
 import { listen } from '../../support/listen.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 import { silentLogger } from './event-fixtures.ts';
 import { ManualNotifier } from './manual-notifier.ts';
@@ -120,6 +121,19 @@ export class ConnectorWorld {
   async close(): Promise<void> {
     for (const stop of this.#stops.reverse()) await stop();
   }
+}
+
+/** A connector for the tests of a file, in a world of its own, which `options` may prepare. */
+export function connectorOfFile(options: (world: ConnectorWorld) => Partial<ConnectorOptions> = () => ({})): {
+  readonly world: ConnectorWorld;
+  readonly running: RunningConnector;
+} {
+  const world = ofFile(() => ConnectorWorld.open());
+  const running = ofFile(
+    () => world.start(options(world)),
+    ({ stop }) => stop(),
+  );
+  return { world, running };
 }
 
 function drive(

@@ -121,6 +121,19 @@ export class ScriptedService {
     return message;
   }
 
+  addMessages(connectionId: string, count: number, createdAt: (index: number) => number): void {
+    for (let index = 0; index < count; index += 1) this.addMessage(connectionId, createdAt(index));
+  }
+
+  /** Adds a message that the CRM has sent. */
+  addSent(
+    connectionId: string,
+    createdAt: number,
+    status: ServiceMessage['status'] = 'sent',
+  ): ServiceMessage {
+    return this.addMessage(connectionId, createdAt, { direction: 'outgoing', status });
+  }
+
   /** From now on cursors issued before are refused. */
   expireCursors(): void {
     this.#generation += 1;
