@@ -164,7 +164,7 @@ describe('a snapshot', () => {
   });
 });
 
-it('a snapshot of a loop without a connector', async () => {
+it('a snapshot of a loop without a connector restores the service; there are 50 at most', async () => {
   await using loop = await startTestLoop({ databaseUrl: inject('databaseUrl'), connector: false });
   const snapshot = await loop.snapshot();
   const before = (await loop.service.listConnections()).connections;
@@ -172,4 +172,9 @@ it('a snapshot of a loop without a connector', async () => {
   await loop.service.createConnection({ body });
   await loop.restore(snapshot);
   expect((await loop.service.listConnections()).connections).toEqual(before);
+  for (let kept = 1; kept < 50; kept += 1) await loop.snapshot();
+  await expect(loop.snapshot()).rejects.toMatchObject({
+    status: 409,
+    message: expect.stringContaining('There are 50 snapshots: remove one first.'),
+  });
 });

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, it, vi } from 'vitest';
@@ -47,6 +47,15 @@ it('the names of folders that an interrupted write has made are flushed too, and
   await createDiskStore(folder).put(KEY, FILE, never);
   await createDiskStore(folder, sync).put(KEY, FILE, never);
   expect(flushed.map(([each]) => each)).toEqual(upToRoot());
+});
+
+it('only the user of the process may read files, and enter folders', async () => {
+  await createDiskStore(folder).put(KEY, FILE, never);
+  const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+  expect([modeOf(join(folder, KEY)), ...upToRoot().map(modeOf)]).toEqual([
+    '600',
+    ...['700', '700', '700', '700', '700'],
+  ]);
 });
 
 it('processes of the same id, as in containers, try a folder at the same time', async () => {

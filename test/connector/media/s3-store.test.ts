@@ -6,6 +6,7 @@ import { createS3Store, type S3Settings } from '../../../src/connector/media/s3-
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { ConfigurationError } from '../../../src/runtime/config/configuration-error.ts';
 import { listen } from '../../support/listen.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { MediaWorld, PERSON } from './media-world.ts';
 
 let server: FauxqsServer;
@@ -94,12 +95,15 @@ it.each([
   [403, 'SignatureDoesNotMatch', 'MEDIA_SECRET_ACCESS_KEY'],
   [403, 'AccessDenied', 'MEDIA_ACCESS_KEY_ID'],
   [301, 'PermanentRedirect', 'MEDIA_REGION'],
+  [301, 'Moved', 'MEDIA_REGION'],
+  [307, 'TemporaryRedirect', 'MEDIA_REGION'],
   [400, 'AuthorizationHeaderMalformed', 'MEDIA_REGION'],
   [405, 'MethodNotAllowed', 'MEDIA_ENDPOINT'],
 ])('a refusal with %i %s names %s', async (status, code, setting) => {
-  const refusing = await listen((_request, response) =>
-    response.writeHead(status).end(`<Error><Code>${code}</Code></Error>`),
-  );
+  const refusing = await listen(({ url }, response) => {
+    if (url === '/elsewhere') response.writeHead(200, { etag: '"1"' }).end();
+    else response.writeHead(status, { location: '/elsewhere' }).end(`<Error><Code>${code}</Code></Error>`);
+  });
   try {
     const store = createS3Store({ ...settings, endpoint: refusing.url }, systemClock);
     const error = await store.check().catch((thrown: unknown) => thrown);
@@ -120,6 +124,18 @@ it.each([503, 429, 200])('a server that answers %i, or is away, refuses no setti
     name: 'StoreFailure',
     message: 'the bucket of files could not be reached',
   });
+});
+
+it('a server that does not answer is waited for one minute', async () => {
+  const asked = Promise.withResolvers<void>();
+  const silent = await listen(() => asked.resolve());
+  const clock = new ManualClock();
+  const size = createS3Store({ ...settings, endpoint: silent.url }, clock).sizeOf(KEY);
+  const failed = expect(size).rejects.toThrow('the bucket of files could not be reached');
+  await asked.promise;
+  await clock.advance(60_000);
+  await failed;
+  await silent.drain(0);
 });
 
 it('the bucket is in the host of the address if the settings say so', async () => {

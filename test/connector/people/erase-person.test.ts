@@ -4,7 +4,7 @@ import { emptyMessages } from '../../../src/connector/db/expire-messages.ts';
 import { namePeer } from '../../../src/connector/db/name-peer.ts';
 import { makePartitions } from '../../../src/connector/db/time-partitions.ts';
 import { startReadingAgain } from '../../../src/connector/inbox/read-again.ts';
-import { erasePerson } from '../../../src/connector/people/erase-person.ts';
+import { erasePerson, NoMediaStore } from '../../../src/connector/people/erase-person.ts';
 import { replay } from '../../../src/connector/replay/replay.ts';
 import { startRetention } from '../../../src/connector/retention.ts';
 import { createPresence } from '../../../src/connector/work/presence.ts';
@@ -84,6 +84,27 @@ const run = (on: Database) =>
     onDifference: () => undefined,
     onProgress: () => undefined,
   });
+
+it('a person whose files are kept is not erased without their store', async () => {
+  await commitBatch(database, {
+    now: T0,
+    messages: [received('c1', 'm1', { peer: SOMEBODY, text: 'Hello' })],
+  });
+  await database.query(`UPDATE connector.messages SET media_copy = '{"state": "stored", "key": "k"}'`);
+  await expect(erase()).rejects.toBeInstanceOf(NoMediaStore);
+  expect(await messages()).toEqual([{ id: 'm1', peer: SOMEBODY, text: 'Hello' }]);
+});
+
+it('a change of the feed names 500 erased messages at most', async () => {
+  const ids = Array.from({ length: 501 }, (_, n) => `m${n}`);
+  await commitBatch(database, { now: T0, messages: ids.map((id) => received('c1', id, { peer: SOMEBODY })) });
+  await erase();
+  const told = await database.query<{ ids: string[] }>(
+    `SELECT data -> 'messageIds' AS ids FROM connector.changes WHERE type = 'person.erased'`,
+  );
+  expect(told.map((change) => change.ids.length).sort()).toEqual([1, 500]);
+  expect(new Set(told.flatMap((change) => change.ids))).toEqual(new Set(ids));
+});
 
 it('the answer of a send that was taken for lost brings nothing back', async () => {
   const bench = await OutboxBench.open();

@@ -112,6 +112,13 @@ it('keeps the highest level of a slot, whichever process has seen it', async () 
   expect((await read()).get(0)?.consumers).toMatchObject({ lagSeconds: 40, parked: 3, deadLetters: null });
 });
 
+it('shows 0 of a level that a process has read, and null of one that none has', async () => {
+  const { parked, runNow } = openProcess();
+  parked.set({ consumer: 'handler' }, 0);
+  await runNow();
+  expect((await read()).get(0)?.consumers).toMatchObject({ parked: 0, lagSeconds: null });
+});
+
 it('counts changes by their numbers once one is known, also since the slot before the range', async () => {
   const { lastSeq, runNow } = openProcess();
   lastSeq.set(100);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, request, type ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type EventStream, openEventStream } from '../../../src/runtime/http-server/event-stream.ts';
 import { readEvents } from '../../support/event-reader.ts';
@@ -52,6 +53,28 @@ describe('a stream of server-sent events', () => {
     expect(write).toHaveBeenCalledTimes(1);
     close();
     stream.end();
+  });
+
+  it('waits with what follows until a slow reader has received enough, or the stream ends', async () => {
+    const [stream, reader] = await Promise.all([open(), readEvents(served.url, (data) => data)]);
+    expect(reader.answer.headers['cache-control']).toBe('no-cache, no-transform');
+    const response = await asked;
+    vi.spyOn(response, 'write').mockReturnValue(false);
+    const received = stream.write('data: 1\n\n');
+    response.emit('drain');
+    await received;
+    await clock.advance(60_000);
+    expect(response.destroyed).toBe(false);
+    let isOver = false;
+    void stream.write('data: 2\n\n')?.then(() => {
+      isOver = true;
+    });
+    await setImmediate();
+    expect(isOver).toBe(false);
+    ending.abort();
+    await setImmediate();
+    expect(isOver).toBe(true);
+    reader.close();
   });
 
   it('ends when the reader leaves, and leaves no timer', async () => {

@@ -193,6 +193,7 @@ describe('calls to the service in the control API', () => {
     await test.call('DELETE', '/faults');
     const [call] = (await list()).entries;
     expect([call.status, call.responseBody]).toEqual([null, undefined]);
+    expect((await list('?q=status:none')).entries).toEqual([call]);
   });
 
   it('are deleted by a reset, and only the latest are kept', async () => {
