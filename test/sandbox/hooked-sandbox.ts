@@ -1,5 +1,4 @@
-import { beforeEach } from 'vitest';
-import { ofFile } from '../support/of-file.ts';
+import { ofFile, ofTest } from '../support/of-file.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { WatchedClock } from '../support/watched-clock.ts';
 import { type SandboxAnswer, startTestSandbox, type TestSandbox } from './fixture.ts';
@@ -21,45 +20,18 @@ const HOST = 'crm.example.com';
 export function useHookedSandbox(): HookedSandbox {
   const clock = new WatchedClock();
   const test = ofFile(() => startTestSandbox({ clock }));
-  let receiver: Receiver;
-  let secret = '';
-  let connectionId = '';
-
-  const call: TestSandbox['call'] = (...args) => test.call(...args);
-  const api: TestSandbox['api'] = (...args) => test.api(...args);
-
-  beforeEach(async () => {
+  return ofTest(async () => {
+    const { call, api, service, sandbox, port } = test;
     await call('POST', '/reset');
     clock.forget();
-    receiver = await startReceiver();
+    const receiver = await startReceiver();
     await call('PUT', `/hosts/${HOST}`, { target: receiver.origin });
-    ({ secret } = (await api('PUT', '/webhook', { url: `https://${HOST}/` })).body);
-    connectionId = await test.qrConnection();
-    return () => receiver.close();
+    const { secret } = (await api('PUT', '/webhook', { url: `https://${HOST}/` })).body;
+    const connectionId = await test.qrConnection();
+    return {
+      ...{ clock, call, api, service, sandbox, port, receiver, secret, connectionId },
+      write: (text = 'hello') => call('POST', '/contacts/491700000009/messages', { connectionId, text }),
+      close: () => receiver.close(),
+    };
   });
-
-  return {
-    clock,
-    call,
-    api,
-    write: (text = 'hello') => call('POST', '/contacts/491700000009/messages', { connectionId, text }),
-    get service() {
-      return test.service;
-    },
-    get sandbox() {
-      return test.sandbox;
-    },
-    get port() {
-      return test.port;
-    },
-    get receiver() {
-      return receiver;
-    },
-    get secret() {
-      return secret;
-    },
-    get connectionId() {
-      return connectionId;
-    },
-  };
 }

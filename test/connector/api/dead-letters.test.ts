@@ -3,7 +3,6 @@ import type { DeadLetterList } from '../../../src/contract/connector/changes.ts'
 import type { SyncStatus } from '../../../src/contract/connector/sync.ts';
 import { startTestLoop } from '../../support/loop.ts';
 import { ofFile } from '../../support/of-file.ts';
-import { type Caller, createCaller } from '../../support/read-lists.ts';
 
 const running = ofFile(() =>
   startTestLoop({
@@ -17,20 +16,18 @@ const running = ofFile(() =>
     },
   }),
 );
-let connector: Caller;
 let connectionId: string;
 /** Texts that the handler cannot take, and what it was called with. */
 const bad = new Set<string>();
 const calls: (readonly [key: string, text: string | null])[] = [];
 
 beforeAll(async () => {
-  const { connectorUrl, connectorToken } = running.loop.info();
-  connector = createCaller(connectorUrl ?? '', connectorToken ?? '');
   connectionId = await running.client.qrConnection();
-  await connector('POST', '/v1/sync', {});
+  await running.connector('POST', '/v1/sync', {});
 });
 beforeEach(async () => {
-  for (const { id } of (await list()).deadLetters) await connector('DELETE', `/v1/dead-letters/${id}`);
+  for (const { id } of (await list()).deadLetters)
+    await running.connector('DELETE', `/v1/dead-letters/${id}`);
   for (const text of ['one', 'two']) bad.add(text);
   calls.length = 0;
   for (const text of ['one', 'fine', 'two', 'fine, too']) {
@@ -39,7 +36,7 @@ beforeEach(async () => {
   }
 });
 
-const list = (query = '') => connector<DeadLetterList>('GET', `/v1/dead-letters${query}`);
+const list = (query = '') => running.connector<DeadLetterList>('GET', `/v1/dead-letters${query}`);
 
 it('dead letters are listed newest first and page by page, while other changes are dispatched', async () => {
   expect(calls.map(([, text]) => text)).toEqual(['one', 'fine', 'two', 'fine, too']);
@@ -61,7 +58,7 @@ it('dead letters are listed newest first and page by page, while other changes a
 });
 
 it('dead letters are counted in the state of synchronization', async () => {
-  expect(await connector<SyncStatus>('GET', '/v1/sync')).toMatchObject({
+  expect(await running.connector<SyncStatus>('GET', '/v1/sync')).toMatchObject({
     sends: { waiting: 0, oldestAt: null },
     dispatch: { waiting: 0, oldestAt: null, deadLetters: 2 },
   });
@@ -70,14 +67,14 @@ it('dead letters are counted in the state of synchronization', async () => {
 it('dead letters can be replayed with the same key, or deleted', async () => {
   const [two, one] = (await list()).deadLetters.map(({ id }) => id);
   bad.delete('one');
-  expect(await connector('POST', `/v1/dead-letters/${one}/replay`)).toEqual({ ok: true });
-  expect(await connector('DELETE', `/v1/dead-letters/${two}`)).toEqual({ ok: true });
+  expect(await running.connector('POST', `/v1/dead-letters/${one}/replay`)).toEqual({ ok: true });
+  expect(await running.connector('DELETE', `/v1/dead-letters/${two}`)).toEqual({ ok: true });
   await running.loop.settle();
   expect(calls.at(-1)).toEqual([one, 'one']);
   expect(calls).toHaveLength(5);
   expect((await list()).deadLetters).toEqual([]);
   for (const id of [one, two, 'x', `${String(one).split('-')[0]}-999`]) {
-    await expect(connector('POST', `/v1/dead-letters/${id}/replay`)).rejects.toThrow('answered 404');
-    await expect(connector('DELETE', `/v1/dead-letters/${id}`)).rejects.toThrow('answered 404');
+    await expect(running.connector('POST', `/v1/dead-letters/${id}/replay`)).rejects.toThrow('answered 404');
+    await expect(running.connector('DELETE', `/v1/dead-letters/${id}`)).rejects.toThrow('answered 404');
   }
 });

@@ -3,36 +3,30 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Outbound } from '../../../src/contract/connector/outbound.ts';
 import { LIMITS } from '../../../src/contract/service/limits.ts';
 import { loopOfFile } from '../../support/loop-of-file.ts';
-import { type Caller, createCaller } from '../../support/read-lists.ts';
 
 const PHONE = '447700900201';
 
 const running = loopOfFile();
-let connector: Caller;
-let sandbox: Caller;
 let connectionId: string;
 let snapshotId: string;
 
 beforeAll(async () => {
-  const { connectorUrl, connectorToken, sandboxUrl } = running.loop.info();
-  connector = createCaller(connectorUrl ?? '', connectorToken ?? '');
-  sandbox = createCaller(`${sandboxUrl}/sandbox/v1`);
   connectionId = await running.client.qrConnection();
-  await connector('POST', '/v1/sync', {});
-  ({ id: snapshotId } = await sandbox<{ id: string }>('POST', '/snapshots', {}));
+  await running.connector('POST', '/v1/sync', {});
+  ({ id: snapshotId } = await running.sandbox<{ id: string }>('POST', '/snapshots', {}));
 });
-afterEach(() => sandbox('POST', `/snapshots/${snapshotId}/restore`));
+afterEach(() => running.sandbox('POST', `/snapshots/${snapshotId}/restore`));
 
 async function queue(content: object, reference: string = randomUUID()): Promise<string> {
   const body = { connectionId, to: PHONE, reference, ...content };
-  return (await connector<{ outboundId: string }>('POST', '/v1/messages', body)).outboundId;
+  return (await running.connector<{ outboundId: string }>('POST', '/v1/messages', body)).outboundId;
 }
 
-const read = (id: string) => connector<Outbound>('GET', `/v1/outbound/${id}`);
+const read = (id: string) => running.connector<Outbound>('GET', `/v1/outbound/${id}`);
 
 /** The service refuses every send from now on. */
 const refuseSends = (code: number, error: string, retryAfter?: number) =>
-  sandbox('PUT', '/faults', {
+  running.sandbox('PUT', '/faults', {
     rules: [
       {
         id: 'refused',
@@ -48,7 +42,7 @@ interface Received {
 }
 
 async function received(): Promise<readonly Received[]> {
-  return (await sandbox<{ entries: Received[] }>('GET', `/contacts/${PHONE}/messages`)).entries;
+  return (await running.sandbox<{ entries: Received[] }>('GET', `/contacts/${PHONE}/messages`)).entries;
 }
 
 describe('a queued send', () => {
@@ -58,7 +52,7 @@ describe('a queued send', () => {
     const outbound = await read(id);
     expect(outbound).toMatchObject({ state: 'sent', attempts: 1, lastError: null, nextAttemptAt: null });
     const messageId = outbound.messageId ?? expect.fail('no message');
-    const message = await connector('GET', `/v1/messages/${messageId}`);
+    const message = await running.connector('GET', `/v1/messages/${messageId}`);
     expect(message).toMatchObject({ direction: 'outgoing', peer: PHONE, text: 'Good morning' });
     expect((await received()).filter(({ text }) => text === 'Good morning')).toHaveLength(1);
     const changes = (await running.client.changes()).filter(({ data }) => data['id'] === id);
@@ -110,9 +104,9 @@ describe('an operator', () => {
     const waiting = await read(id);
     expect(waiting).toMatchObject({ state: 'queued', attempts: 1, lastError: 'rate_limited' });
     expect(waiting.nextAttemptAt).not.toBeNull();
-    expect(await connector('DELETE', `/v1/outbound/${id}`)).toMatchObject({ id, state: 'cancelled' });
-    await expect(connector('DELETE', `/v1/outbound/${id}`)).rejects.toThrow(/409: .*not_cancellable/);
-    await expect(connector('DELETE', '/v1/outbound/nothing')).rejects.toThrow(/404/);
+    expect(await running.connector('DELETE', `/v1/outbound/${id}`)).toMatchObject({ id, state: 'cancelled' });
+    await expect(running.connector('DELETE', `/v1/outbound/${id}`)).rejects.toThrow(/409: .*not_cancellable/);
+    await expect(running.connector('DELETE', '/v1/outbound/nothing')).rejects.toThrow(/404/);
     await running.loop.settle();
     expect((await received()).filter(({ text }) => text === 'never')).toEqual([]);
   });
@@ -122,11 +116,16 @@ describe('an operator', () => {
     const id = await queue({ text: 'again' });
     await running.loop.settle();
     expect(await read(id)).toMatchObject({ state: 'rejected', lastError: 'license_inactive' });
-    await sandbox('DELETE', '/faults');
-    expect(await connector('POST', `/v1/outbound/${id}/retry`)).toMatchObject({ id, state: 'queued' });
+    await running.sandbox('DELETE', '/faults');
+    expect(await running.connector('POST', `/v1/outbound/${id}/retry`)).toMatchObject({
+      id,
+      state: 'queued',
+    });
     await running.loop.settle();
     expect(await read(id)).toMatchObject({ state: 'sent', attempts: 2 });
-    await expect(connector('POST', `/v1/outbound/${id}/retry`)).rejects.toThrow(/409: .*not_retryable/);
+    await expect(running.connector('POST', `/v1/outbound/${id}/retry`)).rejects.toThrow(
+      /409: .*not_retryable/,
+    );
     expect((await received()).filter(({ text }) => text === 'again')).toHaveLength(1);
   });
 
@@ -134,14 +133,14 @@ describe('an operator', () => {
     const ids = [await queue({ text: 'to him' }), await queue({ to: '5511987654321', text: 'to her' })];
     const found = async (to: string) => {
       const path = `/v1/outbound?connectionId=${connectionId}&to=${encodeURIComponent(to)}`;
-      return (await connector<{ outbound: Outbound[] }>('GET', path)).outbound.map(({ id }) => id);
+      return (await running.connector<{ outbound: Outbound[] }>('GET', path)).outbound.map(({ id }) => id);
     };
     expect(await found(PHONE)).toEqual([ids[0]]);
     // Without the ninth digit, it is the same number of Brazil.
     expect(await found('+55 11 8765-4321')).toEqual([ids[1]]);
     expect(await found('447700900202')).toEqual([]);
     await expect(found('')).rejects.toThrow(/400/);
-    const everywhere = connector('GET', `/v1/outbound?to=${PHONE}`);
+    const everywhere = running.connector('GET', `/v1/outbound?to=${PHONE}`);
     await expect(everywhere).rejects.toThrow(/400: .*connectionId: is needed with `to`/);
   });
 
@@ -152,7 +151,7 @@ describe('an operator', () => {
     await running.loop.settle();
     const shown: string[] = [];
     for (let cursor = ''; ; ) {
-      const page = await connector<{ outbound: Outbound[]; nextCursor: string | null }>(
+      const page = await running.connector<{ outbound: Outbound[]; nextCursor: string | null }>(
         'GET',
         `/v1/outbound?state=rejected&connectionId=${connectionId}&limit=2${cursor}`,
       );
@@ -170,7 +169,7 @@ describe('a file whose answer was lost', () => {
     const bytes = Buffer.from(randomUUID());
     const media = { filename: 'voice-1.ogg', mimetype: 'audio/ogg', data: bytes.toString('base64') };
     const match = { surface: 'api', method: 'POST', path: '/messages' };
-    await sandbox('PUT', '/faults', { rules: [{ id: type, match, action: { type }, first: 1 }] });
+    await running.sandbox('PUT', '/faults', { rules: [{ id: type, match, action: { type }, first: 1 }] });
     const id = await queue({ media });
     await running.loop.settle();
     expect(await read(id)).toMatchObject({ state: 'unknown', attempts: 1, lastError: 'network' });

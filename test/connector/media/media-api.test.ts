@@ -1,20 +1,19 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createMuteDatabase } from '../../support/mute-database.ts';
-import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
+import { connectorOfFile, TOKEN } from '../support/running-connector.ts';
 import type { Fault } from '../support/scripted-service.ts';
 
-let world: ConnectorWorld;
-let running: RunningConnector;
 let mute: ReturnType<typeof createMuteDatabase>;
 /** What the service answers for a file. */
 let file: Fault;
 let count = 0;
 
+const { world, running } = connectorOfFile(({ service, database }) => {
+  service.addConnection('c1');
+  mute = createMuteDatabase(database);
+  return { database: mute.database };
+});
 beforeAll(async () => {
-  world = await ConnectorWorld.open();
-  world.service.addConnection('c1');
-  mute = createMuteDatabase(world.database);
-  running = await world.start({ database: mute.database });
   await running.ask('POST', '/v1/sync');
   world.service.fault = ({ path }) => (path.startsWith('/media/') ? file : undefined);
 });
@@ -22,10 +21,7 @@ beforeEach(() => {
   file = { status: 200, body: 'bytes', headers: { 'content-type': 'image/png' } };
   world.service.requests = [];
 });
-afterAll(async () => {
-  mute.giveUp();
-  await world.close();
-});
+afterAll(() => mute.giveUp());
 
 /** A message with this address of a file, as a webhook told it. */
 async function receive(mediaUrl: string | null, mediaType: string | null = 'image/png'): Promise<string> {

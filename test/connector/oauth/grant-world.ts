@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { afterEach, beforeEach, expect } from 'vitest';
 import type { ConnectorOptions } from '../../../src/connector/connector.ts';
 import {
   type ConnectorAccount,
@@ -8,6 +8,7 @@ import {
 } from '../../../src/contract/connector/accounts.ts';
 import { syncStatus } from '../../../src/contract/connector/sync.ts';
 import { Browser, type Visit } from '../../support/browser.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
 import { ScriptedAuthServer } from '../support/scripted-auth-server.ts';
 
@@ -50,29 +51,22 @@ export const PUBLIC_URL = 'http://127.0.0.1:4020';
 
 /** Opens one for the tests of a file, and empties it after each. */
 export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {}): GrantWorld {
-  let parts: Parts | undefined;
-  const open = (): Parts => {
-    if (parts === undefined) throw new Error('nothing is open before the first test');
-    return parts;
-  };
-
-  beforeAll(async () => {
-    parts = await openParts(options);
-    await parts.running.runPolls();
-  });
-  afterAll(async () => {
-    await parts?.world.close();
-    await parts?.auth.close();
-  });
+  const parts = ofFile(
+    () => openParts(options),
+    async ({ world, auth }) => {
+      await world.close();
+      await auth.close();
+    },
+  );
   let browser: Browser;
   beforeEach(() => {
     browser = grants.openBrowser();
-    const { service } = open().world;
+    const { service } = parts.world;
     service.connections = [];
     service.messages = [];
   });
   afterEach(async () => {
-    const { auth, world, running } = open();
+    const { auth, world, running } = parts;
     auth.fault = () => undefined;
     world.service.fault = () => undefined;
     for (const { id, kind } of await grants.listed()) {
@@ -86,18 +80,18 @@ export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {
 
   const grants: GrantWorld = {
     get world() {
-      return open().world;
+      return parts.world;
     },
     get auth() {
-      return open().auth;
+      return parts.auth;
     },
     get running() {
-      return open().running;
+      return parts.running;
     },
     get other() {
-      return open().other;
+      return parts.other;
     },
-    ask: (...call) => open().running.ask(...call),
+    ask: (...call) => parts.running.ask(...call),
     async listed() {
       const answer = await grants.ask('GET', '/v1/accounts');
       expect(answer).toMatchObject({ status: 200 });
@@ -107,7 +101,7 @@ export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {
     get browser() {
       return browser;
     },
-    openBrowser: (to = () => open().other) => new Browser({ [PUBLIC_URL]: () => to().url }),
+    openBrowser: (to = () => parts.other) => new Browser({ [PUBLIC_URL]: () => to().url }),
     async start(body) {
       const answer = await grants.ask('POST', '/v1/accounts/oauth', body === undefined ? {} : { body });
       expect(answer.status).toBe(201);
@@ -123,13 +117,13 @@ export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {
       const known = new Set((await grants.listed()).map(({ id }) => id));
       const { authorizationUrl } = await grants.begin(body);
       expect((await grants.comeBack(grants.auth.approve(authorizationUrl))).status).toBe(200);
-      await open().running.runPolls();
+      await parts.running.runPolls();
       const added = (await grants.listed()).find(({ id, kind }) => kind === 'oauth' && !known.has(id));
       return added?.id ?? String((body as { accountId?: string } | undefined)?.accountId);
     },
     sync: (accountId) => grants.ask('POST', '/v1/sync', { body: { accountId } }),
     async poll(accountId) {
-      await open().running.poll(accountId);
+      await parts.running.poll(accountId);
       const { body } = await grants.ask('GET', `/v1/sync?accountId=${accountId}`);
       const [account] = syncStatus.parse(body).accounts;
       return account?.lastPoll?.error ?? null;
@@ -148,5 +142,6 @@ async function openParts(options: Partial<ConnectorOptions>): Promise<Parts> {
   const oauth = auth.app(world.service.baseUrl);
   const running = await world.start({ oauth, ...options });
   const other = await world.start({ oauth, role: 'web', ...options });
+  await running.runPolls();
   return { world, auth, running, other };
 }

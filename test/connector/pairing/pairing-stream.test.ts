@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type PairingEvent, pairingEvent } from '../../../src/contract/connector/pairing.ts';
 import { dumpDatabase } from '../../support/dump-stores.ts';
 import { type EventReader, readEvents } from '../../support/event-reader.ts';
@@ -6,20 +6,17 @@ import { collectLog } from '../../support/log-to.ts';
 import { createMuteDatabase } from '../../support/mute-database.ts';
 import { proves } from '../../support/proves.ts';
 import { type Phone, PhoneService, refusal } from '../support/phone-service.ts';
-import { ConnectorWorld, type RunningConnector, TOKEN } from '../support/running-connector.ts';
+import { connectorOfFile, TOKEN } from '../support/running-connector.ts';
 
-let world: ConnectorWorld;
-let running: RunningConnector;
 let mute: ReturnType<typeof createMuteDatabase>;
 let phones: PhoneService;
 let phone: Phone;
 let count = 0;
 let readers: EventReader<PairingEvent>[] = [];
 
-beforeAll(async () => {
-  world = await ConnectorWorld.open();
-  mute = createMuteDatabase(world.database);
-  running = await world.start({ database: mute.database });
+const { world, running } = connectorOfFile(({ database }) => {
+  mute = createMuteDatabase(database);
+  return { database: mute.database };
 });
 beforeEach(() => {
   phones = PhoneService.attach(world.service);
@@ -32,10 +29,7 @@ afterEach(() => {
   for (const reader of readers) reader.close();
   readers = [];
 });
-afterAll(async () => {
-  mute.giveUp();
-  await world.close();
-});
+afterAll(() => mute.giveUp());
 
 async function look(of = phone.id, at = running): Promise<EventReader<PairingEvent>> {
   const headers = { authorization: `Bearer ${TOKEN}` };

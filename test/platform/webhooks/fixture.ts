@@ -1,4 +1,3 @@
-import { afterEach, beforeEach } from 'vitest';
 import type { WebhookEvent } from '../../../src/contract/service/events.ts';
 import { clearTables } from '../../../src/platform/db/clear-tables.ts';
 import {
@@ -14,7 +13,7 @@ import { type NewEvent, recordEvents } from '../../../src/platform/webhooks/ledg
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
 import { type OpenedDatabase, openTestDatabase } from '../../support/database.ts';
-import { ofFile } from '../../support/of-file.ts';
+import { ofFile, ofTest } from '../../support/of-file.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
@@ -146,33 +145,19 @@ export interface Hooked {
 
 /** Makes one for each test of a file or block, on the file's database. */
 export function useHook(options: (database: Database) => Partial<DeliveryOptions> = () => ({})): Hooked {
-  let made: Hooked | undefined;
-  const get = (): Hooked => {
-    if (made === undefined) throw new Error('there is a webhook in tests only');
-    return made;
-  };
-  beforeEach(async () => {
-    const [fixture, receiver] = await Promise.all([
-      createWebhookFixture(options(theShared())),
-      startReceiver(),
-    ]);
-    fixture.tunnels.set(HOST, receiver.origin);
-    const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
-    made = { fixture, receiver, secret };
-  });
-  afterEach(async () => {
-    await made?.fixture.close();
-    await made?.receiver.close();
-  });
-  return {
-    get fixture() {
-      return get().fixture;
+  return ofTest(
+    async () => {
+      const [fixture, receiver] = await Promise.all([
+        createWebhookFixture(options(theShared())),
+        startReceiver(),
+      ]);
+      fixture.tunnels.set(HOST, receiver.origin);
+      const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
+      return { fixture, receiver, secret };
     },
-    get receiver() {
-      return get().receiver;
+    async ({ fixture, receiver }) => {
+      await fixture.close();
+      await receiver.close();
     },
-    get secret() {
-      return get().secret;
-    },
-  };
+  );
 }
