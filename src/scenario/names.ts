@@ -255,9 +255,12 @@ export class Resolver {
     }) as Value;
   }
 
-  async #valueOf(name: string): Promise<string> {
+  /** `within`: the names whose definitions have led to this one. */
+  async #valueOf(name: string, within: readonly string[] = []): Promise<string> {
     const what = this.#names[name];
     if (what === undefined) return name;
+    if (within.includes(name)) throw new UnknownName(`${name} is defined by itself`);
+    const path = [...within, name];
     if ('cause' in what) return this.#answerOf(name, what.cause, what.at);
     const world = await this.#world();
     if ('workspace' in what) return world.workspaceId;
@@ -269,14 +272,14 @@ export class Resolver {
         `${name} is a connection with the number ${what.phoneNumber}`,
       );
     }
-    const connectionId = await this.#valueOf(what.connection);
+    const connectionId = await this.#valueOf(what.connection, path);
     if ('peer' in what) {
       const key = { connectionId, direction: what.message, peer: what.peer };
       const like = world.messages.filter((message) => isLikeMessage(key, message));
       const described = `${name} is ${what.message} message ${what.nth} of ${what.peer}`;
       return demand(like[what.nth - 1]?.id, described);
     }
-    const messageId = what.message === null ? null : await this.#valueOf(what.message);
+    const messageId = what.message === null ? null : await this.#valueOf(what.message, path);
     const like = world.deliveries.filter(
       (one) =>
         one.event === what.delivery &&

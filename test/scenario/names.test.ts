@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Namer } from '../../src/scenario/names.ts';
+import { Namer, Resolver } from '../../src/scenario/names.ts';
 
 const ID = 'cmconn0000000000000000001';
 const EMPTY = {
@@ -42,5 +42,17 @@ describe('the names of a recording', () => {
     namer.learn(1, { ...body, id: ID });
     expect(namer.body(body)).toEqual(body);
     expect(namer.names).toEqual({});
+  });
+
+  it('are not defined by themselves, as an edited file could say', async () => {
+    const own = { message: 'incoming', connection: '$message1', peer: '1', nth: 1 } as const;
+    // A loop would stop the process, so it is noticed after a thousand turns.
+    let reads = 0;
+    const world = async () => {
+      if (++reads > 1_000) throw new Error('it does not end');
+      return EMPTY;
+    };
+    const resolver = new Resolver({ names: { $message1: own }, answers: new Map(), world, startedAt: 0 });
+    await expect(resolver.resolve('$message1')).rejects.toThrow('$message1 is defined by itself');
   });
 });
