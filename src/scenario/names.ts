@@ -24,12 +24,15 @@ export function statusOf({ body }: Delivery): MessageStatus | null {
   return messageStatus.safeParse(found).data ?? null;
 }
 
-/** Replaces the strings of a JSON value, except keys. */
-function mapTexts(value: unknown, map: (text: string) => string): unknown {
-  if (typeof value === 'string') return map(value);
-  if (Array.isArray(value)) return value.map((item) => mapTexts(item, map));
+/** What people write, which is no time even if it looks like one. */
+const WRITTEN = ['text', 'caption', 'autoReply', 'label', 'reference'];
+
+/** Replaces the strings of a JSON value, except keys. `key`: of the object that the value is in. */
+function mapTexts(value: unknown, map: (text: string, mayBeTime: boolean) => string, key = ''): unknown {
+  if (typeof value === 'string') return map(value, !WRITTEN.includes(key));
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, map, key));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, map)]));
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, mapTexts(item, map, name)]));
 }
 
 type Path = readonly (string | number)[];
@@ -103,7 +106,7 @@ export class Namer {
   }
 
   body(body: unknown): unknown {
-    return mapTexts(body, (text) => this.#text(text));
+    return mapTexts(body, (text, mayBeTime) => this.#text(text, mayBeTime));
   }
 
   workspace(id: string): string {
@@ -120,9 +123,9 @@ export class Namer {
     return this.#known.has(id);
   }
 
-  #text(text: string): string {
+  #text(text: string, mayBeTime = true): string {
     this.#sent.add(text);
-    if (TIME.test(text)) return `$start${offset(Date.parse(text) - this.#startedAt)}`;
+    if (mayBeTime && TIME.test(text)) return `$start${offset(Date.parse(text) - this.#startedAt)}`;
     const answered = this.#answered.get(text);
     if (answered !== undefined) {
       return this.#known.get(text) ?? this.#give(text, kindOf(answered.at), answered);
@@ -248,8 +251,8 @@ export class Resolver {
         if (Object.hasOwn(this.#names, name)) found.set(name, await this.#valueOf(name));
       }
     }
-    return mapTexts(value, (text) => {
-      const start = START.exec(text)?.[1];
+    return mapTexts(value, (text, mayBeTime) => {
+      const start = mayBeTime ? START.exec(text)?.[1] : undefined;
       if (start !== undefined) return new Date(this.#startedAt + Number(start)).toISOString();
       return text.replace(NAME, (name) => found.get(name) ?? name);
     }) as Value;

@@ -30,6 +30,20 @@ describe('the names of a recording', () => {
     expect(namer.names).toEqual({});
   });
 
+  it('do not stand for a time that somebody has written', async () => {
+    const [text, time] = ['1970-01-01T00:00:01Z', '$start+5'];
+    const namer = new Namer(EMPTY, 0, '');
+    const body = namer.body({ text, reference: time, to: text });
+    expect(body).toEqual({ text, reference: time, to: '$start+1000' });
+    const resolver = new Resolver({
+      names: {},
+      answers: new Map(),
+      world: async () => EMPTY,
+      startedAt: 1_000,
+    });
+    expect(await resolver.resolve(body)).toEqual({ text, reference: time, to: '1970-01-01T00:00:02.000Z' });
+  });
+
   it('take a malformed percent encoding in a path as text', () => {
     const namer = new Namer(EMPTY, 0, '');
     expect(namer.path('sandbox', '/calls?text=100%&path=%2Fa')).toBe('/calls?text=100%25&path=%2Fa');
