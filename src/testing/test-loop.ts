@@ -22,6 +22,7 @@ import { createOwnDatabase } from './own-database.ts';
 import { remindToClose } from './remind-to-close.ts';
 import { openSharedServer } from './shared-server.ts';
 import { waitUntil } from './wait-until.ts';
+import { type WatchedHandlers, watchHandlers } from './watch-handlers.ts';
 
 export interface TestLoopOptions {
   /** False starts only the service and its sandbox, for your own client of the service. Default: true. */
@@ -121,6 +122,7 @@ async function startService(databaseUrl: string): Promise<StartedLoop> {
 export async function startTestLoop(options: TestLoopOptions = {}): Promise<TestLoop> {
   const { connector = true, handlers, databaseUrl = process.env['DATABASE_URL'], dataDir } = options;
   demandRealTimers();
+  const watched = handlers && watchHandlers(handlers);
   return await openParts(async (opened) => {
     const server = await openSharedServer(databaseUrl, dataDir);
     opened.add(() => server.close());
@@ -134,16 +136,20 @@ export async function startTestLoop(options: TestLoopOptions = {}): Promise<Test
     });
     opened.add(() => database.drop());
     const loop = connector
-      ? await startLoop(loopOptions(database.url, { handlers }))
+      ? await startLoop(loopOptions(database.url, { handlers: watched?.handlers }))
       : await startService(database.url);
     opened.add(() => loop.close());
     // The connector knows the connections once its first poll has ended.
     await loop.settle();
-    return describeLoop(loop, opened.close);
+    return describeLoop(loop, watched, opened.close);
   });
 }
 
-function describeLoop(loop: StartedLoop, close: () => Promise<void>): TestLoop {
+function describeLoop(
+  loop: StartedLoop,
+  watched: WatchedHandlers | undefined,
+  close: () => Promise<void>,
+): TestLoop {
   const { sandboxUrl } = loop.info();
   const reminder = remindToClose(systemClock, (text) => void process.stderr.write(text));
   let isClosed = false;
@@ -195,21 +201,27 @@ function describeLoop(loop: StartedLoop, close: () => Promise<void>): TestLoop {
       if (body === null) throw new Error(`"${time}" is not a time: ${ADVANCE_FORMS}.`);
       return await sandbox.advanceClock({ body });
     },
-    waitFor: (async (wanted: WaitRequest | (() => unknown), { timeoutMs = 5_000 } = {}) =>
-      typeof wanted === 'function'
-        ? await waitUntil(at('/sandbox/v1/events'), wanted, timeoutMs, finish)
-        : await waitForEntries(wanted)) as TestLoop['waitFor'],
+    waitFor: (async (wanted: WaitRequest | (() => unknown), { timeoutMs = 5_000 } = {}) => {
+      try {
+        if (typeof wanted !== 'function') return await waitForEntries(wanted);
+        return await waitUntil(at('/sandbox/v1/events'), wanted, timeoutMs, finish);
+      } catch (error) {
+        throw watched?.explain(error) ?? error;
+      }
+    }) as TestLoop['waitFor'],
     async settle() {
       use();
       await loop.settle();
     },
     async reset() {
       await sandbox.reset();
+      watched?.forget();
       await loop.settle();
     },
     snapshot: () => sandbox.takeSnapshot({ body: {} }),
     async restore({ id }) {
       await sandbox.restoreSnapshot({ params: { id } });
+      watched?.forget();
     },
     async record(file) {
       const { scenario } = await record(callPortAt(at('')));

@@ -68,6 +68,21 @@ describe('a test loop', () => {
     );
   });
 
+  it('names the error of the handler when a wait fails, until it accepts the change', async () => {
+    handle = () => Promise.reject(new TypeError('no such customer'));
+    const messageId = await write('Hello');
+    await loop.settle();
+    const waits = [
+      () => loop.waitFor(() => seen.length > 0, { timeoutMs: 0 }),
+      () => loop.waitFor({ list: 'calls', q: 'path:/nowhere', timeoutMs: 0 }),
+    ];
+    for (const wait of waits)
+      await expect(wait()).rejects.toThrow(/\. The handler failed: TypeError: no such customer$/);
+    handle = () => Promise.resolve();
+    await loop.waitFor(() => seen.some((change) => 'messageId' in change && change.messageId === messageId));
+    await expect(waits[1]?.()).rejects.not.toThrow('The handler failed');
+  });
+
   it('lets work in progress finish before a wait fails', async () => {
     const id = await write('Hello');
     await loop.settle();
