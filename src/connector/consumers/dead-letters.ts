@@ -4,6 +4,7 @@ import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { deadLetters } from '../db/consumer-tables.ts';
+import { type ErasedMessages, NAMED, namesOf } from '../db/erase-messages.ts';
 import { changeColumns, presentChange, type StoredChange } from '../feed/present-change.ts';
 
 /** The consumer of the CRM's own code. */
@@ -141,12 +142,15 @@ async function takeAway(
 
 const IS_ERASED = 'm.erased AND NOT m.expired';
 
-/** SQL: the change of this row is of an erased message, or of a send to nobody. */
-const ofErased = (row: string): string => `EXISTS (
+/** SQL: the change `h` of this row, and the row `m` of its message, are so. */
+const changeIs = (row: string, condition: string): string => `EXISTS (
   SELECT FROM (SELECT * FROM connector.change_batches n WHERE n.last_seq >= ${row}.seq ORDER BY n.last_seq LIMIT 1) b
     JOIN connector.changes h ON h.batch = b.id AND h.at = b.changed_at AND h.position = b.size - (b.last_seq - ${row}.seq)
     LEFT JOIN connector.messages m ON m.connection_id = h.connection_id AND m.id = h.message_id
-   WHERE ${IS_ERASED} OR h.data ->> 'to' = '')`;
+   WHERE ${condition})`;
+
+/** SQL: the change of this row is of an erased message, or of a send to nobody. */
+const ofErased = (row: string): string => changeIs(row, `${IS_ERASED} OR h.data ->> 'to' = ''`);
 
 const FORGET = [
   `UPDATE connector.dead_letters d SET last_error = 'Erased.' FROM connector.messages m
@@ -156,12 +160,25 @@ const FORGET = [
   `UPDATE connector.parked p SET last_error = 'Erased.' WHERE p.last_error <> 'Erased.' AND ${ofErased('p')}`,
 ];
 
+/** The message of a change may have expired: then nothing says later that it was erased. */
+const FORGET_NAMED = [
+  `UPDATE connector.dead_letters d SET last_error = 'Erased.' WHERE (d.connection_id, d.message_id) IN ${NAMED}`,
+  `UPDATE connector.parked p SET last_error = 'Erased.'
+    WHERE p.last_error <> 'Erased.' AND ${changeIs('p', `(h.connection_id, h.message_id) IN ${NAMED}`)}`,
+];
+
 /**
  * Replaces the errors of erased changes, which may quote them. Again every hour: a consumer that had such a change in
  * memory may fail on it after the erasure.
  */
 export async function forgetErrors(db: Queryable): Promise<void> {
   for (const statement of FORGET) await db.query(statement);
+}
+
+/** The same during the erasure of these messages. */
+export async function forgetErrorsOf(db: Queryable, erased: readonly ErasedMessages[]): Promise<void> {
+  await forgetErrors(db);
+  for (const statement of FORGET_NAMED) await db.query(statement, namesOf(erased));
 }
 
 /** As long as a failed send. The change stays in the feed. */

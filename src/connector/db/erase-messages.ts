@@ -48,7 +48,13 @@ SELECT h.account_id AS "accountId", h.connection_id AS "connectionId", array_agg
    SELECT FROM connector.messages m WHERE m.id = h.message_id AND m.connection_id = h.connection_id AND NOT m.expired)
  GROUP BY h.account_id, h.connection_id`;
 
-const NAMED = `(SELECT t.connection_id, t.id FROM unnest($1::text[], $2::text[]) t(connection_id, id))`;
+/** SQL: the messages of `namesOf`, which are `$1` and `$2`. */
+export const NAMED = `(SELECT t.connection_id, t.id FROM unnest($1::text[], $2::text[]) t(connection_id, id))`;
+
+export const namesOf = (erased: readonly ErasedMessages[]): readonly string[][] => [
+  erased.flatMap(({ connectionId, ids }) => ids.map(() => connectionId)),
+  erased.flatMap(({ ids }) => ids),
+];
 
 const CHANGES = `
 UPDATE connector.changes SET ${emptied([...CHANGE_TEXTS, changes.mediaCopy.name])}
@@ -83,8 +89,7 @@ export async function eraseMessages(
   await tx.query(UNMERGED_DELIVERIES, [phones, UNMERGED]);
   const erased = await tx.query<ErasedMessages>(MESSAGES, [phones, removedFiles, now]);
   erased.push(...(await tx.query<ErasedMessages>(EXPIRED, [phones])));
-  const connections = erased.flatMap(({ connectionId, ids }) => ids.map(() => connectionId));
-  const named = [connections, erased.flatMap(({ ids }) => ids)];
+  const named = namesOf(erased);
   await tx.query(CHANGES, [...named, phones]);
   await tx.query(SENDS, [phones]);
   await tx.query(DELIVERIES, named);

@@ -1,7 +1,7 @@
 import { variants } from '../../patterns/phone-variants.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
-import { forgetErrors } from '../consumers/dead-letters.ts';
+import { forgetErrorsOf } from '../consumers/dead-letters.ts';
 import { type ErasedMessages, type Erasure, eraseMessages, tellErasures } from '../db/erase-messages.ts';
 import { listCopies } from '../db/media-copies.ts';
 import type { MediaStore } from '../media/media-store.ts';
@@ -37,7 +37,7 @@ export async function erasePerson(
       const sends = await eraseSends(tx, phones);
       const files = await removeFiles(tx, phones, mediaStore);
       const messages = await eraseMessages(tx, phones, files, now);
-      await forgetErrors(tx);
+      await forgetErrorsOf(tx, messages);
       // Last, because the number of a batch must not wait for the rest of the transaction.
       const told = tell(messages, sends);
       await tellErasures(tx, told, now);

@@ -147,7 +147,8 @@ it('neither the feed nor the inbox keeps texts of a message that was named and h
   ]);
 });
 
-it('an error of a consumer that had the change in memory is replaced within an hour', async () => {
+/** A consumer whose errors quote the text, and what the database has of them. */
+async function quotingConsumer() {
   const bench = await ConsumerBench.open();
   onTestFinished(async () => {
     await bench.stopAll();
@@ -157,15 +158,20 @@ it('an error of a consumer that had the change in memory is replaced within an h
     throw new Error(`cannot store ${text}`);
   };
   const handing = await bench.running({ attempts: 2 });
-  await bench.tell('c1', 'Hello');
-  await handing.settle();
-  await erasePerson({ database: bench.database, mediaStore: null }, '15551234567', T0);
   const errors = async () =>
     (
       await bench.database.query(
         'SELECT last_error FROM connector.parked UNION ALL SELECT last_error FROM connector.dead_letters',
       )
     ).map((row) => String(row['last_error']));
+  return { bench, handing, errors };
+}
+
+it('an error of a consumer that had the change in memory is replaced within an hour', async () => {
+  const { bench, handing, errors } = await quotingConsumer();
+  await bench.tell('c1', 'Hello');
+  await handing.settle();
+  await erasePerson({ database: bench.database, mediaStore: null }, '15551234567', T0);
   expect(await errors()).toEqual(['Erased.']);
   await bench.clock.skip(60_000);
   await handing.settle();
@@ -177,6 +183,23 @@ it('an error of a consumer that had the change in memory is replaced within an h
   onTestFinished(() => retention.stop());
   await retention.settle();
   expect(await errors()).toEqual(['Erased.']);
+});
+
+it('errors that quote a message that has expired are replaced', async () => {
+  const { bench, handing, errors } = await quotingConsumer();
+  await bench.tell('c1', 'set aside');
+  await handing.settle();
+  await bench.clock.skip(60_000);
+  await bench.tell('c2', 'waits');
+  await handing.settle();
+  expect(await errors()).toEqual([
+    expect.stringContaining('cannot store waits'),
+    expect.stringContaining('cannot store set aside'),
+  ]);
+  const stopping = new AbortController().signal;
+  await emptyMessages(bench.database, { before: T0 + DAY, now: T0, stopping }, []);
+  await erasePerson({ database: bench.database, mediaStore: null }, '15551234567', T0);
+  expect(await errors()).toEqual(['Erased.', 'Erased.']);
 });
 
 it('a replay merges no delivery that was deleted since the replay began', async () => {
