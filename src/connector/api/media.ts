@@ -149,7 +149,6 @@ async function fetchFor(
     // The reader disconnected, or the response was cut off: nothing more can be reported.
     if (!gone.signal.aborted)
       logger.warn({ err, messageId: message.id }, 'the transfer of a file was interrupted');
-    response.destroy();
   } finally {
     file.close();
   }
@@ -186,7 +185,7 @@ async function* startingWith<T>(first: IteratorResult<T>, rest: AsyncIterator<T>
 
 /**
  * Sends a file as an attachment. Its bytes are passed on as they arrive, at the speed of the reader. Rejects
- * if they end early: the response is then aborted, so that a part is not mistaken for the whole.
+ * if they end early, with the response aborted, so that a part is not mistaken for the whole.
  */
 async function serveMedia(
   response: Response,

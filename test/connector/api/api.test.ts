@@ -99,6 +99,12 @@ describe('the token', () => {
     }
   });
 
+  it('is accepted whatever the case of its scheme, and its answers are stored nowhere', async () => {
+    const headers = { authorization: 'bearer connector-token' };
+    const answer = await running.ask('GET', '/v1/messages', { token: null, headers });
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
+  });
+
   it('is not required for probes', async () => {
     for (const path of ['/healthz', '/readyz']) {
       expect((await running.ask('GET', path, { token: null })).status).toBe(200);

@@ -66,11 +66,14 @@ it.each(['GET', 'HEAD'])('a file requested by %s runs nothing and is shown in no
   const headers = { authorization: `Bearer ${TOKEN}` };
   const answer = await fetch(`${running.url}/v1/messages/${id}/media`, { method, headers });
   await answer.text();
-  expect(answer.headers.get('content-security-policy')).toBe(
-    "default-src 'none'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; sandbox",
-  );
-  expect(answer.headers.get('cross-origin-resource-policy')).toBe('same-origin');
-  expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    'content-security-policy':
+      "default-src 'none'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; sandbox",
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'private, no-store',
+    'x-content-type-options': 'nosniff',
+  });
 });
 
 it('distinguishes a message without a file, without an address, and with a file that no longer exists', async () => {
