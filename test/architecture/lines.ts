@@ -13,7 +13,7 @@ const LIMITS: readonly (readonly [
 ])[] = [
   ['src/connector', 29159],
   ['src/runtime', 8547],
-  ['src/platform', 13302],
+  ['src/platform', 13299],
   ['src/sandbox', 4983],
   ['src/contract', 7972],
   ['src/commands, cli', 5798, ['src/commands', 'src/cli']],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10585, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1143],
-  ['test, of packages too', 99384, TESTS],
+  ['test, of packages too', 99407, TESTS],
   ['bench', 2599],
   ['drizzle', 6374, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

@@ -89,6 +89,8 @@ it('old data is deleted at the start and every hour', async () => {
   const process = await start();
   await ended(process);
   expect(await count()).toBe(0);
+  const erased = /^DELETE FROM connector\.inbox i USING connector\.messages/;
+  expect(process.sent).toContainEqual(expect.stringMatching(erased));
   await addOld();
   await process.clock.advance(HOUR);
   await ended(process, 2);

@@ -3,19 +3,16 @@ import { createHash } from 'node:crypto';
 /** Without recursion: the value may nest deeper than the stack. */
 function writeCanonical(value: unknown): string {
   const parts: string[] = [];
-  const rest: (string | readonly [unknown])[] = [[value]];
+  const rest: (string | { readonly value: unknown })[] = [{ value }];
   for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
     if (typeof next === 'string') parts.push(next);
-    else if (typeof next[0] !== 'object' || next[0] === null) parts.push(JSON.stringify(next[0]), ',');
-    else if (Array.isArray(next[0])) {
-      parts.push('[');
-      rest.push(']');
-      for (const inner of next[0].toReversed()) rest.push([inner]);
-    } else {
-      parts.push('{');
+    else if (typeof next.value !== 'object' || next.value === null)
+      parts.push(JSON.stringify(next.value), ',');
+    else {
+      parts.push(Array.isArray(next.value) ? '[' : '{');
       rest.push('}');
-      const members = Object.entries(next[0]).sort(([a], [b]) => (a < b ? -1 : 1));
-      for (const [key, inner] of members.reverse()) rest.push([inner], `${JSON.stringify(key)}:`);
+      const members = Object.entries(next.value).sort(([a], [b]) => (a > b ? -1 : 1));
+      for (const [key, inner] of members) rest.push({ value: inner }, `${JSON.stringify(key)}:`);
     }
   }
   return parts.join('');

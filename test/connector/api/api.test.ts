@@ -183,6 +183,8 @@ describe('messages', () => {
     ['cursor=AAAA', 'cursor'],
     ['cursor=%00', 'cursor'],
     [`cursor=${Buffer.from('[1,"\\u0000","c1"]').toString('base64url')}`, 'cursor'],
+    // Only what we have written ourselves, so that a cursor has one form.
+    [`cursor=${Buffer.from('[1, "m", "c1"]').toString('base64url')}`, 'cursor'],
     ['peer=%00', 'peer'],
     ['peer=', 'peer'],
     ['person=', 'person'],

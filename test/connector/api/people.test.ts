@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { MessageFacts } from '../../../src/connector/db/facts.ts';
+import { namePeer } from '../../../src/connector/db/name-peer.ts';
 import { createFeed } from '../../../src/connector/feed/feed.ts';
 import { connectorMessage, connectorMessageList } from '../../../src/contract/connector/messages.ts';
 import { delivery, newId, polled, received, silentLogger } from '../support/event-fixtures.ts';
@@ -135,6 +136,15 @@ describe('a message without a known sender', () => {
     ]);
     const { body: trace } = await running.ask('GET', `/v1/messages/${id}/trace`);
     expect((trace['entries'] as { source: string }[]).map(({ source }) => source)).toEqual(['poll', 'api']);
+  });
+
+  it('gets none once it was erased', async () => {
+    const { id, connectionId } = await storeUnknown();
+    await world.database.query('UPDATE connector.messages SET erased = true WHERE id = $1', [id]);
+    await namePeer(world.database, { id, connectionId }, NEW, Date.now());
+    expect(await world.database.query('SELECT peer FROM connector.messages WHERE id = $1', [id])).toEqual([
+      { peer: null },
+    ]);
   });
 
   it('gets another one if the first was wrong', async () => {

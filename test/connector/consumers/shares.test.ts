@@ -167,10 +167,19 @@ describe('the partitions of a consumer', () => {
     await presence.start();
     const [row] = await readConsumers(database);
     if (row === undefined) throw new Error('there is no consumer');
+    // One partition cannot be taken at first; the others are, and the next turn takes it.
+    let isAway = true;
+    const failing = aroundQueries(database, async (_, run, params) => {
+      if (isAway && params[1] === 3) throw new Error('away');
+      return await run();
+    });
     const shares = createShares({
-      ...{ database, presence, row, limit: 1, quiet: false, isDue: () => true },
+      ...{ database: failing, presence, row, limit: 1, quiet: false, isDue: () => true },
       ...{ onReady: () => undefined, onFreed: () => undefined, giveBack: () => Promise.resolve() },
     });
+    await expect(shares.balance()).rejects.toThrow('away');
+    expect(shares.held).toHaveLength(15);
+    isAway = false;
     await shares.balance();
     const [before] = shares.held;
     const progress = before?.partition.plan({ now: 0, elapsed: 0, final: true });
