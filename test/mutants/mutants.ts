@@ -104,7 +104,7 @@ export const MUTANTS: readonly CitedMutant[] = [
   },
   {
     rule: 'connections.create.idempotency.canonical',
-    find: '.sort(([a], [b]) => (a < b ? -1 : 1))',
+    find: '.sort(([a], [b]) => (a > b ? -1 : 1))',
     replace: '',
   },
   {
