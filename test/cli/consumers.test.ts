@@ -165,12 +165,15 @@ describe('npm run consumers', () => {
       code: 1,
       stderr: `No connector answers at http://127.0.0.1:${port} (ECONNREFUSED). Is --connector its address?\n`,
     });
-    for (const status of [200, 307]) {
+    for (const [status, why] of [
+      [200, 'is not a connector of this version: it returned status 200.'],
+      [307, `redirects to ${test.connectorUrl}. Is --connector its address?`],
+    ] as const) {
       const headers = { location: `${test.connectorUrl}/v1/consumers` };
       const other = await listen((_, response) => void response.writeHead(status, headers).end('hello'));
       onTestFinished(() => other.drain(0));
       expect((await run('list', '--connector', other.url)).stderr).toBe(
-        `The server at ${other.url} is not a connector of this version: it returned status ${status}.\n`,
+        `The server at ${other.url} ${why}\n`,
       );
     }
     vi.stubEnv('CONNECTOR_API_TOKEN', 'a-wrong-token');

@@ -28,7 +28,8 @@ const STOP_DEADLINE_MS = 15_000;
 const LARGEST_LOG = 5 * 1024 * 1024;
 
 /** Another process starts or stops the server of the same data, or something took the port: try again. */
-const TRANSIENT = /address already in use|could not bind|still in use|lock file .* already exists/i;
+const TRANSIENT =
+  /address already in use|could not bind|still in use|lock file .* (?:already exists|is empty)/i;
 
 /** The server of this cluster, if it is running, once it accepts connections. */
 export async function findServer({ placement, clock }: ServerOptions): Promise<Postmaster | undefined> {

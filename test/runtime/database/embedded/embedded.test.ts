@@ -16,7 +16,9 @@ import {
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../../src/runtime/database/database.ts';
 import { describeExec } from '../../../../src/runtime/database/embedded/cluster.ts';
@@ -64,8 +66,9 @@ describe('embedded Postgres', () => {
 
   const startHere = async (
     settings: Record<string, string> = { fsync: 'off' },
+    clock: Clock = systemClock,
   ): Promise<EmbeddedPostgres> => {
-    const server = await startEmbeddedPostgres({ dataDir, clock: systemClock, logger, settings });
+    const server = await startEmbeddedPostgres({ dataDir, clock, logger, settings });
     running.push(server);
     return server;
   };
@@ -196,6 +199,26 @@ describe('embedded Postgres', () => {
     await second.stop();
     expect(unrelated.exitCode).toBeNull();
     unrelated.stdin?.end();
+  });
+
+  it('starts although another process has made its pid file and not written it yet', async () => {
+    const first = await startHere();
+    const pidFile = join(first.location, 'cluster/postmaster.pid');
+    const log = join(dataDir, 'postgres/server.log');
+    await first.stop();
+    await writeFile(pidFile, '');
+    let isLeft = true;
+    const sleep = async (): Promise<void> => {
+      // The other one gives up once this one has met its file.
+      if (isLeft && (await readFile(log, 'utf8')).includes('"postmaster.pid" is empty')) {
+        isLeft = false;
+        await rm(pidFile);
+      }
+      await setImmediate();
+    };
+    const second = await startHere(undefined, { ...systemClock, sleep });
+    expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await second.stop();
   });
 
   it('does not count as ready because a stale pid file has its process id, as in a restarted container', async () => {
