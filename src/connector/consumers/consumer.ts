@@ -199,8 +199,12 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     metrics.seconds.observe((clock.elapsed() - beganAt) / 1_000);
     if (end.kind === 'taken')
       metrics.latency.observe(Math.max(0, clock.now() - Date.parse(first.change.at)) / 1_000);
-    if (shares.of(held.partition.number) === held) finish(key, items, end);
+    if (isHeld(held)) finish(key, items, end);
     pump();
+  }
+
+  function isHeld(held: HeldPartition): boolean {
+    return shares.of(held.partition.number) === held;
   }
 
   function finish(key: Key, items: readonly Item[], end: CallEnd): void {
@@ -354,7 +358,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   /** Ends the work on partitions: nothing of them is repeated, unless calls take too long. */
   async function giveBack(held: readonly HeldPartition[]): Promise<void> {
     const cancel = endCalls(held);
-    while (held.some(({ partition, lost }) => partition.calls > 0 && !lost.aborted))
+    // The end of a call of a lost partition is not noted there.
+    while (held.some((each) => each.partition.calls > 0 && isHeld(each)))
       await changed.promise.catch(() => undefined);
     cancel();
     // What may not have been committed contains nothing of the end.

@@ -123,6 +123,8 @@ export function createShares(options: SharesOptions): Shares {
     const found = held.get(number);
     if (found === undefined || (of !== undefined && found.partition !== of)) return;
     held.delete(number);
+    // After a write that has found it lost, no heartbeat aborts its calls.
+    found.aborting.abort(new Error('the partition was given back or lost'));
     found.left.resolve();
   }
 

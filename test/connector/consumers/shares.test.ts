@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { readConsumers } from '../../../src/connector/consumers/consumer-store.ts';
 import { partitionOf } from '../../../src/connector/consumers/partition-of.ts';
 import { createShares } from '../../../src/connector/consumers/shares.ts';
-import { createPresence } from '../../../src/connector/work/presence.ts';
+import { createPresence, revokeLeases } from '../../../src/connector/work/presence.ts';
 import type { Change } from '../../../src/contract/connector/changes.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -158,6 +158,30 @@ describe('the partitions of a consumer', () => {
     held.goOn();
     await Promise.all([started, closed]);
     expect(await bench.database.query('select from connector.consumer_places where open')).toEqual([]);
+  });
+
+  it('that a write finds lost end their calls, for which no stop waits', async () => {
+    const [quick, slow] = [connectionIn(3), connectionIn(3)];
+    const called = Promise.withResolvers<AbortSignal>();
+    bench.answer = async ({ connectionId }, { signal }) => {
+      if (connectionId === quick) return;
+      called.resolve(signal);
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    };
+    const held = holdingAnswer(bench.database, (text) => text.includes('INTO connector.consumer_places'));
+    const process = await bench.running({}, { database: held.database });
+    await bench.tell(quick, '1');
+    await bench.tell(slow, '1');
+    const signal = await called.promise;
+    // A replay does it.
+    await revokeLeases(bench.database, ['consumer:handler/3']);
+    const closed = process.close();
+    await bench.clock.advance(500);
+    await held.reached;
+    expect(signal.aborted).toBe(false);
+    held.goOn();
+    await closed;
+    expect(signal.aborted).toBe(true);
   });
 
   it('keep out what was written under a lease that was lost and taken again since', async () => {
