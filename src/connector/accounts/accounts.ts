@@ -119,8 +119,8 @@ export function createAccounts(options: AccountsOptions): Accounts {
     rotate: registrations.rotate,
     settle: registrations.settle,
     async close() {
-      await checks.stop();
-      await registrations.close();
+      // A check may wait for a registration, which ends only by this.
+      await Promise.all([checks.stop(), registrations.close()]);
     },
   };
 }

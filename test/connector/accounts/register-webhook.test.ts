@@ -362,19 +362,28 @@ describe('the registrations of a process', () => {
   });
 });
 
-it('an account that may be used but could not be taken up is taken up by the next check', async () => {
-  const begun: string[] = [];
-  let [mayUse, isAway] = [false, false];
+/** The accounts of a process, which polls none of them. */
+function accountsWith(more: Partial<Parameters<typeof createAccounts>[0]>) {
   const { client: _client, url: _url, ...own } = options();
-  const accounts = createAccounts({
+  return createAccounts({
     ...own,
     logger: silentLogger,
     notifier: new ManualNotifier(),
     publicUrl: URL_A,
-    mayUse: () => mayUse,
+    mayUse: () => true,
     onIssued: async () => undefined,
     random: () => 0,
     polls: true,
+    polling: { begin: async () => undefined, end: () => undefined },
+    ...more,
+  });
+}
+
+it('an account that may be used but could not be taken up is taken up by the next check', async () => {
+  const begun: string[] = [];
+  let [mayUse, isAway] = [false, false];
+  const accounts = accountsWith({
+    mayUse: () => mayUse,
     polling: {
       async begin({ id }) {
         if (isAway) throw new Error('the database is away');
@@ -391,4 +400,18 @@ it('an account that may be used but could not be taken up is taken up by the nex
   await clock.pass(10_000);
   await expect.poll(() => begun).toEqual([FIRST_ACCOUNT_ID]);
   await accounts.close();
+});
+
+it('a process stops although the service does not answer its registration', async () => {
+  const [called, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  service.onRequest = async () => {
+    called.resolve();
+    await answer.promise;
+  };
+  const accounts = accountsWith({});
+  const started = accounts.start();
+  await called.promise;
+  await accounts.close();
+  answer.resolve();
+  await started;
 });
