@@ -15,5 +15,7 @@ export async function launch(importCommand) {
   const { cacheCompiledCode, resolveQuickly } = await import('../commands/quick-imports.ts');
   cacheCompiledCode();
   resolveQuickly();
+  const { handleLostOutput } = await import('../runtime/lifecycle/lost-output.ts');
+  handleLostOutput();
   await importCommand();
 }

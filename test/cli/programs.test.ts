@@ -1,10 +1,14 @@
-import { writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import * as modern from '@modelcontextprotocol/client';
 import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
 import { makeFolder } from '../support/make-folder.ts';
@@ -24,6 +28,35 @@ it('npm run consumers prints an answer', async () => {
   const ended = await spawnCli('consumers', words, { CONNECTOR_API_TOKEN: test.connectorToken }).ended;
   expect(ended).toMatchObject({ code: 0 });
   expect(JSON.parse(ended.stdout)).toMatchObject({ consumers: [{ name: 'handler' }] });
+});
+
+describe.each([
+  'src/cli/bin.ts',
+  'src/cli/sandbox.ts',
+  'packages/certify/src/cli.mjs',
+  'packages/conformance/src/cli.mjs',
+])('%s', (program) => {
+  it('prints no stack if nobody reads its output', async () => {
+    const child = spawn(process.execPath, [join(ROOT, program), '--help'], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    child.stdout.destroy();
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+
+  it.runIf(existsSync('/dev/full'))('fails in one line if its output cannot be written', async () => {
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [join(ROOT, program), '--help'], {
+      stdio: ['ignore', full, 'pipe'],
+    });
+    closeSync(full);
+    const [stderr, [code]] = await Promise.all([text(child.stderr as Readable), once(child, 'exit')]);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'The output cannot be written: ENOSPC: no space left on device, write\n',
+    });
+  });
 });
 
 it.each([

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { type CommandOptions, readCommandLine, UsageError } from '../../../src/commands/command-line.ts';
+import { handleLostOutput } from '../../../src/runtime/lifecycle/lost-output.ts';
 import { NoSandbox } from './integration/context.ts';
 import { INTEGRATION_CHECKS } from './integration/run-integration-suite.ts';
 import { COMMAND, text } from './options.ts';
@@ -113,6 +114,7 @@ async function main(words: readonly string[]): Promise<number> {
   }
 }
 
+handleLostOutput();
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

@@ -1,6 +1,7 @@
 import { readCommandLine, UsageError } from '../../../src/commands/command-line.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { readEnvironment } from '../../../src/runtime/config/read-environment.ts';
+import { handleLostOutput } from '../../../src/runtime/lifecycle/lost-output.ts';
 import type { Report } from '../../certify/src/report/report.ts';
 import { progressLine } from '../../certify/src/report/text-report.ts';
 import {
@@ -71,6 +72,7 @@ async function main(words: readonly string[]): Promise<number> {
   return EXIT[report.verdict];
 }
 
+handleLostOutput();
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
