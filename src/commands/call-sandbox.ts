@@ -71,6 +71,8 @@ export function callSandboxAt(url: string): CallSandbox {
 }
 
 function explainNoAnswer(url: string, error: unknown): Error {
+  // fetch refuses some calls without making them, such as a GET with a body.
+  if (error instanceof TypeError && error.cause === undefined) return error;
   if (error instanceof Error && error.name === 'TimeoutError') {
     return new Error(`The sandbox at ${url} did not answer within ${DEADLINE_MS / 1_000} s.`);
   }

@@ -317,6 +317,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
       [['GET', '/service/connections/none'], 'not_found: '],
       [['POST', '/service/messages', '{}'], 'invalid_request: '],
       [['GET', 'service/account'], '<path> must begin with a slash'],
+      [['GET', '/service/account', '{}'], 'GET/HEAD method cannot have body'],
       [['GET', '/service/account', '--field', 'slots.gone'], 'The response has no field "slots.gone"'],
     ] as const) {
       const { code, stderr } = await run('call', ...words);
