@@ -61,7 +61,7 @@ export async function runExport(words: readonly string[], streams?: CommandStrea
       if (what !== 'messages' && options['person'] !== undefined)
         throw new UsageError('--person selects messages; changes are read as a whole.');
       const file = options['out'];
-      if (typeof file !== 'string')
+      if (typeof file !== 'string' || file === '')
         throw new UsageError('--out is missing: pass the file to write. See --help.');
       const url = readConnectorUrl(options['connector']);
       const call = callConnectorAt(url, readToken(options, env));

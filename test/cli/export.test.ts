@@ -86,6 +86,7 @@ describe('npm run export', () => {
 
   it.each([
     [['messages'], '--out is missing'],
+    [['messages', '--out', ''], '--out is missing'],
     [['contacts', '--out', 'x'], '"contacts" cannot be exported, only messages or changes.'],
     [['changes', '--out', 'x', '--person', '1'], '--person selects messages'],
     [['messages', '--out', 'x', '--token-file', '/nowhere'], '--token-file cannot be read'],
