@@ -31,17 +31,23 @@ export function readConnectorUrl(value: string | boolean | undefined): string {
 /** The token of `--token-file` or the environment. @throws UsageError */
 export function readToken(options: CommandOptions, env: Environment): string {
   const file = options['token-file'];
-  if (file === undefined) {
-    const token = env['CONNECTOR_API_TOKEN']?.trim() ?? '';
-    if (token === '')
-      throw new UsageError('The token is missing: set CONNECTOR_API_TOKEN, or pass --token-file FILE.');
-    return token;
-  }
+  const source = file === undefined ? 'CONNECTOR_API_TOKEN' : `--token-file ${String(file)}`;
+  const token = (
+    file === undefined ? (env['CONNECTOR_API_TOKEN'] ?? '') : readTokenFile(String(file))
+  ).trim();
+  if (token === '' && file === undefined)
+    throw new UsageError('The token is missing: set CONNECTOR_API_TOKEN, or pass --token-file FILE.');
+  if (token === '') throw new UsageError(`${source} is empty.`);
+  // No header can contain it, and the error that fetch throws then quotes it.
+  if (!/^[!-~]+$/.test(token))
+    throw new UsageError(`${source} is no token: it contains white space, or a character that is not ASCII.`);
+  return token;
+}
+
+function readTokenFile(file: string): string {
   try {
-    const token = readFileSync(String(file), 'utf8').trim();
-    if (token !== '') return token;
+    return readFileSync(file, 'utf8');
   } catch (error) {
     throw new UsageError(`--token-file cannot be read: ${(error as Error).message}`);
   }
-  throw new UsageError(`--token-file ${String(file)} is empty.`);
 }

@@ -180,6 +180,11 @@ describe('npm run consumers', () => {
     expect((await run('list')).stderr).toBe(
       `The connector at ${test.connectorUrl} does not accept the token. Use its CONNECTOR_API_TOKEN, or one of its CONNECTOR_API_TOKENS.\n`,
     );
+    vi.stubEnv('CONNECTOR_API_TOKEN', 'first-token\nsecond-token');
+    expect(await run('list')).toMatchObject({
+      code: 2,
+      stderr: 'CONNECTOR_API_TOKEN is no token: it contains white space, or a character that is not ASCII.\n',
+    });
     vi.stubEnv('CONNECTOR_API_TOKEN', '');
     expect((await run('list')).stderr).toContain('The token is missing');
   });
