@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import { invoke, RUNS_SOURCES } from './invocation.ts';
@@ -136,6 +136,18 @@ function nameWords(command: CommandDefinition, given: readonly string[]): GivenL
   }
   if (left.length > 0) throw new UsageError(`"${left[0]}" is an unexpected argument. See --help.`);
   return named;
+}
+
+/** Fails now for a file that cannot be written, instead of after the run. @throws UsageError */
+export function demandWritable(...paths: readonly (string | boolean | undefined)[]): void {
+  for (const path of paths) {
+    if (typeof path !== 'string') continue;
+    try {
+      closeSync(openSync(path, 'a'));
+    } catch (error) {
+      throw new UsageError(`${path} cannot be written: ${(error as NodeJS.ErrnoException).code}.`);
+    }
+  }
 }
 
 /** A port base: with `N`, the servers listen on N, N+10, N+11 and N+20; with 0, on free ports. */

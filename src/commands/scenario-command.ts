@@ -7,7 +7,7 @@ import { writeDifferences, writeReplayJunit } from '../scenario/report-replay.ts
 import { readScenario, type Scenario, ScenarioError, writeScenario } from '../scenario/scenario.ts';
 import { shrink } from '../scenario/shrink.ts';
 import { callPortAt } from './call-sandbox.ts';
-import { UsageError } from './command-line.ts';
+import { demandWritable, UsageError } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { readLocalSecrets } from './local-secrets.ts';
 import { portsFrom } from './ports.ts';
@@ -69,6 +69,7 @@ await runCommand(COMMAND, async (context) => {
   const stray = STRAY[action as keyof typeof STRAY].find((name) => context.options[name] !== undefined);
   if (stray !== undefined) throw new UsageError(`--${stray} is not an option of ${action}. See --help.`);
   const scenario = readFile(file);
+  demandWritable(context.options['junit'], context.options['out']);
   if (scenario.causes.length === 0)
     throw new UsageError(
       `${file} has no causes, so nothing can be repeated. Record it after a call of the sandbox.`,

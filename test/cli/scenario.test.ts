@@ -12,6 +12,18 @@ it.each([
   ['a file without causes', [], ['replay'], 'has no causes'],
   ['a file without causes', [], ['shrink'], 'has no causes'],
   ['an option of the other action', [RESET], ['shrink', '--json'], '--json is not an option of shrink'],
+  [
+    'a report that cannot be written',
+    [RESET],
+    ['replay', '--junit', 'no/a.xml'],
+    'no/a.xml cannot be written',
+  ],
+  [
+    'a result that cannot be written',
+    [RESET],
+    ['shrink', '--out', 'no/a.jsonl'],
+    'no/a.jsonl cannot be written',
+  ],
   ['an address without a scheme', [RESET], ['replay', '--url', 'localhost:1'], 'not "localhost:1"'],
 ] as const)('refuses %s, and exits with 2', async (_, causes, [action, ...more], reason) => {
   const file = join(makeFolder(), 'empty.jsonl');

@@ -1,5 +1,10 @@
 import { existsSync, readFileSync, watch, writeFileSync } from 'node:fs';
-import { type CommandOptions, readCommandLine, UsageError } from '../../../src/commands/command-line.ts';
+import {
+  type CommandOptions,
+  demandWritable,
+  readCommandLine,
+  UsageError,
+} from '../../../src/commands/command-line.ts';
 import { handleLostOutput } from '../../../src/runtime/lifecycle/lost-output.ts';
 import { NoSandbox } from './integration/context.ts';
 import { INTEGRATION_CHECKS } from './integration/run-integration-suite.ts';
@@ -9,15 +14,7 @@ import { checksOf, NoReceiver } from './receiver/run-receiver-suite.ts';
 import { applyBaseline, judgeBeside, readBaseline, writeBaseline } from './report/baseline.ts';
 import type { Report } from './report/report.ts';
 import { progressLine } from './report/text-report.ts';
-import {
-  abortOnSignals,
-  complain,
-  demandWritable,
-  EXIT,
-  listOf,
-  print,
-  putReport,
-} from './suite/suite-output.ts';
+import { abortOnSignals, complain, EXIT, listOf, print, putReport } from './suite/suite-output.ts';
 import { integrationSuite, readObserver, readProfile, receiverSuite } from './suites.ts';
 
 /** Prints each check with its rule. */

@@ -1,17 +1,10 @@
-import { readCommandLine, UsageError } from '../../../src/commands/command-line.ts';
+import { demandWritable, readCommandLine, UsageError } from '../../../src/commands/command-line.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { readEnvironment } from '../../../src/runtime/config/read-environment.ts';
 import { handleLostOutput } from '../../../src/runtime/lifecycle/lost-output.ts';
 import type { Report } from '../../certify/src/report/report.ts';
 import { progressLine } from '../../certify/src/report/text-report.ts';
-import {
-  abortOnSignals,
-  complain,
-  demandWritable,
-  EXIT,
-  print,
-  putReport,
-} from '../../certify/src/suite/suite-output.ts';
+import { abortOnSignals, complain, EXIT, print, putReport } from '../../certify/src/suite/suite-output.ts';
 import { type ConformanceOptions, readConformanceOptions, SERVICE_COMMAND } from './options.ts';
 import { runServiceSuite, selectChecks, UnreachableError } from './run-service-suite.ts';
 import type { ServiceInputs } from './service/inputs.ts';

@@ -1,5 +1,5 @@
-import { closeSync, openSync, writeFileSync } from 'node:fs';
-import { type CommandOptions, UsageError } from '../../../../src/commands/command-line.ts';
+import { writeFileSync } from 'node:fs';
+import type { CommandOptions } from '../../../../src/commands/command-line.ts';
 import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
 import { writeHtml } from '../report/html-report.ts';
 import { writeJunit } from '../report/junit-report.ts';
@@ -54,18 +54,6 @@ export const REPORT_OPTIONS = {
   junit: { type: 'string', value: 'FILE', description: 'write the report as JUnit XML' },
   html: { type: 'string', value: 'FILE', description: 'write the report as one HTML page' },
 } as const;
-
-/** Fails now for a file that cannot be written, instead of after the run. @throws UsageError */
-export function demandWritable(...paths: readonly (string | boolean | undefined)[]): void {
-  for (const path of paths) {
-    if (typeof path !== 'string') continue;
-    try {
-      closeSync(openSync(path, 'a'));
-    } catch (error) {
-      throw new UsageError(`${path} cannot be written: ${(error as NodeJS.ErrnoException).code}.`);
-    }
-  }
-}
 
 /** Prints a report, and writes it where the options say. */
 export function putReport(report: Report, { json, junit, html }: CommandOptions): void {
