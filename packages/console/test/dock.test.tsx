@@ -366,15 +366,18 @@ describe('time in the dock', () => {
   it('lists timers and license expiries in order', () => {
     const hour = (of: number): string => `2026-01-15T${String(of).padStart(2, '0')}:00:00.000Z`;
     const connections = [
-      { licenseExpires: hour(11), phoneNumber: '447700900101' },
-      { licenseExpires: hour(9), phoneNumber: '447700900102' },
-      { licenseExpires: null, phoneNumber: '447700900103' },
-      { licenseExpires: hour(20), phoneNumber: '447700900104' },
+      { ...DESK, licenseExpires: hour(11) },
+      { ...DESK, licenseExpires: hour(9), phoneNumber: '447700900102' },
+      { ...DESK, licenseExpires: null, phoneNumber: '447700900103' },
+      { ...DESK, licenseExpires: hour(20), phoneNumber: '447700900104' },
+      { ...DESK, licenseExpires: hour(13), phoneNumber: null },
     ];
     const timers = [{ at: hour(12), what: 'receipt.read', id: '1' }];
     expect(mergeDue(timers, connections, Date.parse(hour(10)), Date.parse(hour(13)))).toEqual([
       { at: Date.parse(hour(11)), what: 'The license of +447700900101 ends' },
       { at: Date.parse(hour(12)), what: 'A message is read' },
+      // It has not been paired.
+      { at: Date.parse(hour(13)), what: 'The license of Front desk ends' },
     ]);
   });
 });

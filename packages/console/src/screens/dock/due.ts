@@ -27,13 +27,14 @@ export const wordsOf = (what: string): string => WORDS[what] ?? what;
  */
 export function mergeDue(
   timers: readonly Timer[],
-  connections: readonly Pick<ListedConnection, 'licenseExpires' | 'phoneNumber'>[],
+  connections: readonly Pick<ListedConnection, 'id' | 'label' | 'licenseExpires' | 'phoneNumber'>[],
   from: number,
   until = Number.POSITIVE_INFINITY,
 ): readonly Due[] {
-  const ends = connections.flatMap(({ licenseExpires, phoneNumber }) => {
+  const ends = connections.flatMap(({ id, label, licenseExpires, phoneNumber }) => {
+    const name = phoneNumber === null ? label || id : `+${phoneNumber}`;
     const at = licenseExpires === null ? Number.NaN : Date.parse(licenseExpires);
-    return at > from && at <= until ? { at, what: `The license of +${phoneNumber} ends` } : [];
+    return at > from && at <= until ? { at, what: `The license of ${name} ends` } : [];
   });
   const fired = timers.map(({ at, what }) => ({ at: Date.parse(at), what: wordsOf(what) }));
   return [...fired, ...ends].sort((a, b) => a.at - b.at);
