@@ -114,14 +114,14 @@ describe('an API key', () => {
           query['q'] === 'workspace:w1'
             ? [
                 { ...DESK, id: 'c1' },
-                { ...DESK, id: 'c2' },
+                { ...DESK, id: 'c2', phoneNumber: '447700900102' },
               ]
             : [],
       }),
     });
     await page.user.click(await screen.findByLabelText(/^messaging\.read/));
     await page.user.click(screen.getByLabelText('Limit it to some connections'));
-    await page.user.click(await screen.findByLabelText(/^c2/));
+    await page.user.click(await screen.findByLabelText('c2 447700900102'));
     await page.user.type(screen.getByLabelText('Addresses'), '203.0.113.0/24,{Shift>}{Enter}{/Shift} ::1');
     await page.user.click(await button('Save'));
     await screen.findByText('Takes effect on the next call.');
@@ -138,7 +138,7 @@ describe('an API key', () => {
 
   it('stays limited to what it was limited to, also if its connections cannot be read', async () => {
     const page = await openPage('/access/key-k1', {
-      ...keys({ ...KEY, connectionIds: ['c7'] }),
+      ...keys({ ...KEY, connectionIds: ['c7'], ipAllowlist: ['::1', '203.0.113.0/24'] }),
       'GET /sandbox/v1/connections': new Refusal(500, 'internal_error', 'It failed.'),
     });
     await page.user.click(await button('Save'));
@@ -146,7 +146,10 @@ describe('an API key', () => {
     await page.user.click(screen.getByLabelText(/^c7/));
     await page.user.click(await button('Save'));
     await waitFor(() => expect(page.writes).toHaveLength(2));
-    expect(page.writes).toMatchObject([{ body: { connectionIds: ['c7'] } }, { body: { connectionIds: [] } }]);
+    expect(page.writes).toMatchObject([
+      { body: { connectionIds: ['c7'], ipAllowlist: ['::1', '203.0.113.0/24'] } },
+      { body: { connectionIds: [] } },
+    ]);
   });
 
   it('is saved once, however fast its button is pressed', async () => {
@@ -212,7 +215,7 @@ describe('an API key', () => {
   });
 
   it('is revoked after a confirmation, and cannot be changed then', async () => {
-    const page = await openPage('/access/key-k1', keys(KEY));
+    const page = await openPage('/access/key-k1', keys(KEY), { refreshes: false });
     await page.user.click(await button('Revoke'));
     await screen.findByText('Every later call with this key is refused. This cannot be undone.');
     expect(page.writes).toEqual([]);
@@ -229,6 +232,7 @@ describe('an OAuth app', () => {
     const REGISTER = 'POST /sandbox/v1/oauth-apps';
     const page = await openPage('/access', {
       ...keys(KEY),
+      'GET /sandbox/v1/grants': { entries: [GRANT, { ...GRANT, id: 'g2', revokedAt: at(1) }] },
       [REGISTER]: invalid('redirectUris.0', 'must be HTTPS.'),
     });
     await page.user.click(await screen.findByRole('link', { name: 'Register app' }));
@@ -237,20 +241,29 @@ describe('an OAuth app', () => {
     const uris = screen.getByLabelText('Redirect URIs');
     await page.user.type(uris, 'https://a.example/1 https://a.example/2');
     await page.user.click(screen.getByLabelText(/^messaging\.manage/));
+    await page.user.selectOptions(screen.getByLabelText('Owner'), 'w1');
     await page.user.click(await button('Register'));
     expect((await screen.findByRole('alert')).textContent).toBe('must be HTTPS.');
     expect(uris.getAttribute('aria-invalid')).toBe('true');
-    page.answer({ [REGISTER]: { clientId: 'app7', clientSecret: 'secret of app', webhookSecret: null } });
+    page.answer({
+      [REGISTER]: { clientId: 'app7', clientSecret: 'secret of app', webhookSecret: 'whsec_0' },
+    });
     await page.user.click(await button('Register'));
     await screen.findByText('secret of app');
     expect(page.writes[1]?.body).toEqual({
       name: 'Desk',
       redirectUris: ['https://a.example/1', 'https://a.example/2'],
       scopes: ALL.slice(0, 3),
+      ownerWorkspaceId: 'w1',
     });
+    screen.getByText('whsec_0');
     await page.user.click(screen.getByRole('link', { name: 'Open the app' }));
     await screen.findByRole('heading', { name: APP.name });
-    await screen.findByRole('link', { name: 'g1' });
+    await screen.findByText('of w1');
+    screen.getByText('of w1, revoked');
+    expect(screen.getByRole('link', { name: 'Calls of this app' }).getAttribute('href')).toBe(
+      '/calls?q=credential%3Aapp7',
+    );
   });
 
   it('gets a webhook, whose secret is shown once', async () => {
@@ -271,14 +284,23 @@ describe('an OAuth app', () => {
 
 describe('a grant', () => {
   it('is narrowed, shows its refresh tokens, and is ended after a confirmation', async () => {
-    const page = await openPage('/access/grant-g1', {
-      ...keys(KEY),
-      'PATCH /sandbox/v1/grants/g1': ({ body }: Sent) => {
-        const { refreshTokens: _, ...grant } = GRANT;
-        return { ...grant, ...(body as object) };
+    let revokedAt: string | null = null;
+    const page = await openPage(
+      '/access/grant-g1',
+      {
+        ...keys(KEY),
+        'GET /sandbox/v1/grants': () => ({ entries: [{ ...GRANT, revokedAt }] }),
+        'PATCH /sandbox/v1/grants/g1': ({ body }: Sent) => {
+          const { refreshTokens: _, ...grant } = GRANT;
+          return { ...grant, ...(body as object) };
+        },
+        'DELETE /sandbox/v1/grants/g1': () => {
+          revokedAt = at(5);
+          return { ok: true };
+        },
       },
-      'DELETE /sandbox/v1/grants/g1': { ok: true },
-    });
+      { refreshes: false },
+    );
     const tokens = within(await screen.findByRole('region', { name: 'Refresh tokens' }));
     expect(tokens.getAllByRole('listitem').map(({ textContent }) => textContent)).toEqual([
       'usableuntil 2026-01-15 12:01:00',
@@ -292,7 +314,22 @@ describe('a grant', () => {
     );
     await page.user.click(await button('Revoke'));
     await page.user.click(screen.getAllByRole('button', { name: 'Revoke' }).at(-1) as HTMLElement);
-    await waitFor(() => expect(page.writes[1]?.method).toBe('DELETE'));
+    await waitFor(() => expect(screen.queryByRole('button', { name: 'Narrow' })).toBeNull());
+    expect(page.writes[1]?.method).toBe('DELETE');
+  });
+
+  it.each([
+    ['Narrow', 'PATCH'],
+    ['Revoke', 'DELETE'],
+  ])('says why an action is refused: %s', async (name, method) => {
+    const page = await openPage('/access/grant-g1', {
+      ...keys(KEY),
+      [`${method} /sandbox/v1/grants/g1`]: new Refusal(500, 'internal_error', 'It failed.'),
+    });
+    await page.user.click(await button(name));
+    if (name === 'Revoke')
+      await page.user.click(screen.getAllByRole('button', { name }).at(-1) as HTMLElement);
+    expect((await screen.findByRole('alert')).textContent).toContain('It failed.');
   });
 
   it.each([

@@ -5,12 +5,18 @@ import { at, DESK, SHOWN_DESK, unpaired } from './answers.tsx';
 import { type Answers, button, openPage, Refusal, region, screen, waitFor, within } from './open-page.tsx';
 
 const open = (connection: ShownConnection = SHOWN_DESK, answers: Answers = {}) =>
-  openPage('/connections/c1', {
+  openPage('/connections/c1?q=Front', {
     'GET /sandbox/v1/connections': { entries: [DESK] },
     'GET /sandbox/v1/connections/c1': connection,
     ...answers,
   });
+/** What the page says of a refusal of the service, which says no more than its code. */
+const WHY = 'The server failed. Its log says why.';
 const DETAIL = unpaired();
+const SHOWN_TRIAL: ShownConnection = {
+  ...SHOWN_DESK,
+  license: { status: 'trial', expiresAt: at(7 * 86_400) },
+};
 const connecting: ShownConnection = { ...SHOWN_DESK, status: 'connecting', phoneNumber: null, phone: null };
 
 describe('the connections', () => {
@@ -172,11 +178,16 @@ describe('a connection', () => {
         ],
         total: 3,
       },
-      'POST /sandbox/v1/clock/advance': { now: at(600), fired: [] },
+      'POST /sandbox/v1/clock/advance': { now: at(900), fired: [] },
       'POST /sandbox/v1/connections/c1/recover': { ok: true },
     });
     await screen.findByText(/Outage: zombie session\. The service still shows the connection as connected/);
     await screen.findByText(/The probe runs at .*12:10:00\./);
+    page.answer({
+      'GET /sandbox/v1/clock/due': { entries: [{ at: at(900), what: 'outage.healed', id: 'c1' }], total: 1 },
+    });
+    page.hear({ type: 'changed', what: 'timers' });
+    await screen.findByText(/It heals at .*12:15:00\./);
     await page.user.click(await button('Move the time to then'));
     await waitFor(() => expect(page.writes).toHaveLength(1));
     page.answer({
@@ -185,7 +196,7 @@ describe('a connection', () => {
     page.hear({ type: 'changed', what: 'connections' });
     await screen.findByText(/The service has found it and waits for the owner/);
     await page.user.click(await button('Heal'));
-    await waitFor(() => expect(page.writes).toMatchObject([{ body: { to: at(600) } }, {}]));
+    await waitFor(() => expect(page.writes).toMatchObject([{ body: { to: at(900) } }, {}]));
     expect(page.writes[1]?.path).toBe('/sandbox/v1/connections/c1/recover');
   });
 
@@ -283,12 +294,12 @@ describe('a connection', () => {
     restarting.resolve({ ok: true, recreated: false });
     await waitFor(() => expect(confirm.getAttribute('aria-disabled')).toBe('false'));
     await page.user.click(confirm);
-    await waitFor(() => expect(location.pathname).toBe('/connections'));
+    await waitFor(() => expect(location.pathname + location.search).toBe('/connections?q=Front'));
     expect(page.writes[1]).toMatchObject({ method: 'DELETE', headers: { 'x-workspace-id': 'w1' } });
   });
 
   it('ends or renews its license, after a preview of what moving the time does', async () => {
-    const trial: ShownConnection = { ...SHOWN_DESK, license: { status: 'trial', expiresAt: at(7 * 86_400) } };
+    const trial = SHOWN_TRIAL;
     const page = await open(trial, {
       'GET /sandbox/v1/clock': { now: at(), frozen: true },
       'GET /sandbox/v1/connections': { entries: [{ ...DESK, licenseExpires: at(7 * 86_400) }] },
@@ -304,16 +315,55 @@ describe('a connection', () => {
       '2026-01-22 12:00:00in 7 dThe license of +447700900101 ends',
     ]);
     await page.user.click(license.getByRole('button', { name: 'Move the time' }));
-    await waitFor(() => expect(page.writes).toMatchObject([{ body: { to: at(7 * 86_400) } }]));
-    page.answer({
-      'GET /sandbox/v1/connections/c1': {
-        ...trial,
-        license: { status: 'expired', expiresAt: at(7 * 86_400) },
-      },
-    });
+    await waitFor(() => expect(license.queryByRole('button', { name: 'Move the time' })).toBeNull());
+    await page.user.click(license.getByRole('button', { name: 'Let it end …' }));
+    await page.user.click(await license.findByRole('button', { name: 'End it now, keep the time' }));
+    await waitFor(() => expect(license.queryByRole('button', { name: 'Move the time' })).toBeNull());
+    const expired = { ...trial, license: { status: 'expired', expiresAt: at() } };
+    page.answer({ 'GET /sandbox/v1/connections/c1': expired });
     page.hear({ type: 'changed', what: 'connections' });
     await page.user.click(await license.findByRole('button', { name: 'Renew' }));
-    await waitFor(() => expect(page.writes[1]?.body).toMatchObject({ status: 'active' }));
+    await waitFor(() =>
+      expect(page.writes.map(({ body }) => body)).toEqual([
+        { to: at(7 * 86_400) },
+        { expiresAt: at() },
+        { status: 'active' },
+      ]),
+    );
+    page.answer({ 'GET /sandbox/v1/connections/c1': { ...expired, hasSlot: false } });
+    page.hear({ type: 'changed', what: 'connections' });
+    await license.findByText(/It occupies no slot\.$/);
+    expect(license.queryByRole('button')).toBeNull();
+  });
+
+  it.each([
+    ['Restart', SHOWN_DESK, 'POST /service/connections/c1/restart'],
+    ['Move the time to then', { ...SHOWN_DESK, outage: 'zombie' }, 'POST /sandbox/v1/clock/advance'],
+    ['Move the time', SHOWN_TRIAL, 'POST /sandbox/v1/clock/advance'],
+    [
+      'Renew',
+      { ...SHOWN_DESK, license: { status: 'expired', expiresAt: at() } },
+      'PUT /sandbox/v1/connections/c1/licence',
+    ],
+  ] as const)('says why an action is refused: %s', async (name, connection, call) => {
+    const page = await open(connection, {
+      'GET /sandbox/v1/clock/due': { entries: [{ at: at(600), what: 'outage.found', id: 'c1' }], total: 1 },
+      [call]: new Refusal(500, 'internal_error', call.includes('/service/') ? undefined : WHY),
+    });
+    if (connection === SHOWN_TRIAL) await page.user.click(await button('Let it end …'));
+    await page.user.click(await button(name));
+    expect((await screen.findByRole('alert')).textContent).toContain(WHY);
+  });
+
+  it('of the business platform is neither paired nor broken', async () => {
+    const page = await open({ ...SHOWN_DESK, provider: 'cloud_api', status: 'disconnected', phone: null });
+    expect((await button('Cause an outage')).hasAttribute('disabled')).toBe(true);
+    expect(screen.queryByRole('region', { name: 'Pairing' })).toBeNull();
+    page.answer({ 'GET /sandbox/v1/connections/c1': { ...connecting, status: 'disconnected' } });
+    page.answer({ 'GET /service/connections/c1': DETAIL });
+    page.hear({ type: 'changed', what: 'connections' });
+    await screen.findByRole('region', { name: 'Pairing' });
+    expect((await button('Cause an outage')).hasAttribute('disabled')).toBe(true);
   });
 
   it('shows how much of its hourly limit is used', async () => {

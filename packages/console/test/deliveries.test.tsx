@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Delivery } from '../../../src/contract/sandbox/deliveries.ts';
 import { at, DELIVERY } from './answers.tsx';
-import { type Answers, button, openPage, type Sent, screen, waitFor, within } from './open-page.tsx';
+import { type Answers, button, openPage, Refusal, type Sent, screen, waitFor, within } from './open-page.tsx';
 
 const ONE = '/sandbox/v1/deliveries/d1';
 
@@ -17,7 +17,7 @@ const becomes = (delivery: Delivery) => () => {
 const open = (delivery: Delivery = DELIVERY, answers: Answers = {}) => {
   stored = delivery;
   const list = () => ({ entries: [stored] });
-  return openPage('/deliveries/d1', {
+  return openPage('/deliveries/d1?q=Hello', {
     'GET /sandbox/v1/deliveries': list,
     [`GET ${ONE}`]: () => stored,
     ...answers,
@@ -125,6 +125,9 @@ describe('a delivery', () => {
     });
     await button('Edit and send');
     await page.press('e', 'Body');
+    await page.user.keyboard('{Escape}');
+    expect(screen.queryByRole('form', { name: 'Edit and send' })).toBeNull();
+    await page.press('e', 'Body');
     await page.user.clear(screen.getByLabelText('Body', { selector: 'textarea' }));
     await page.user.paste('{"changed":true}');
     await page.user.click(screen.getByLabelText(/^Headers to add/));
@@ -132,7 +135,10 @@ describe('a delivery', () => {
     await page.user.click(screen.getByLabelText('Body', { selector: 'textarea' }));
     await page.user.keyboard('{Control>}{Enter}{/Control}');
     await screen.findByRole('link', { name: 'copy of d1' });
-    expect(location.pathname).toBe('/deliveries/d2');
+    expect(location.pathname + location.search).toBe('/deliveries/d2?q=Hello');
+    expect(screen.getByRole('link', { name: 'copy of d1' }).getAttribute('href')).toBe(
+      '/deliveries/d1?q=Hello',
+    );
     expect(page.writes).toMatchObject([
       {
         path: `${ONE}/copies`,
@@ -140,6 +146,20 @@ describe('a delivery', () => {
       },
     ]);
     expect(screen.getByRole('figure', { name: 'Body' }).textContent).toContain('"changed": true');
+  });
+
+  it.each([
+    ['Resend', 'resend'],
+    ['Hold', 'hold'],
+    ['Sign and send', 'copies'],
+  ])('says why an action is refused: %s', async (name, call) => {
+    const pending: Delivery = { ...DELIVERY, outcome: 'pending', attempts: [] };
+    const page = await open(pending, {
+      [`POST ${ONE}/${call}`]: new Refusal(409, 'wrong_state', 'It is being sent.'),
+    });
+    if (call === 'copies') await page.user.click(await button('Edit and send'));
+    await page.user.click(await button(name));
+    expect((await screen.findByRole('alert')).textContent).toContain('It is being sent.');
   });
 
   it.each([
@@ -173,6 +193,34 @@ describe('a delivery', () => {
       '/deliveries?q=message%3Am1',
       '/deliveries?q=connection%3Ac1',
       '/journey/m1',
+    ]);
+  });
+});
+
+describe('the list of deliveries', () => {
+  it('says what became of each, and what it is about', async () => {
+    const from = '447700900201';
+    const connection = { phone_number: '447700900101', label: 'Front desk', reason: 'AUTH_LOST' };
+    const bodies = [
+      JSON.stringify({ message: { from, text: null, media_type: 'image/png' } }),
+      JSON.stringify({ message: { status: 'read' } }),
+      JSON.stringify({ connection }),
+      'no JSON',
+    ];
+    const entries = bodies.map((body, place) => ({
+      ...DELIVERY,
+      id: String(place),
+      body,
+      ...(place === 0 ? { outcome: 'pending', held: true } : {}),
+    }));
+    await openPage('/deliveries', { 'GET /sandbox/v1/deliveries': { entries } });
+    const list = within(await screen.findByRole('list', { name: 'Deliveries' }));
+    await list.findByRole('link', { name: /no JSON/ });
+    expect(list.getAllByRole('link', { name: /received/ }).map(({ textContent }) => textContent)).toEqual([
+      expect.stringContaining('heldmessage.received+447700900201  image/png'),
+      expect.stringContaining('deliveredmessage.receivedread'),
+      expect.stringContaining('+447700900101  Front desk  AUTH_LOST'),
+      expect.stringContaining('no JSON'),
     ]);
   });
 });

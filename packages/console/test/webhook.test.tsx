@@ -64,6 +64,8 @@ describe('the webhook', () => {
     expect(options.map(({ textContent }) => textContent)).toEqual(['w1 (your .env)', 'w2']);
     await page.user.selectOptions(chosen, 'w2');
     await screen.findByText('No webhook is set');
+    // The connector is that of the first one.
+    expect(screen.queryByRole('button', { name: 'Return it to the connector' })).toBeNull();
     await page.user.type(await address(), `${OWN}{Enter}`);
     await screen.findByText('whsec_2');
     expect(page.writes).toMatchObject([{ headers: { 'x-workspace-id': 'w2' }, body: { url: OWN } }]);
@@ -160,6 +162,18 @@ describe('the webhook', () => {
         { method: 'DELETE', path: '/sandbox/v1/hosts/my-program.example.com' },
       ]),
     );
+  });
+
+  it.each([
+    [/^Close the tunnel of/, 'DELETE /sandbox/v1/hosts/{host}'],
+    ['Send a test message', 'POST /sandbox/v1/contacts/{phone}/messages'],
+  ])('says why an action is refused: %s', async (name, call) => {
+    const page = await open(OWN, {
+      'GET /sandbox/v1/connections': { entries: [DESK] },
+      [call]: new Refusal(500, 'internal_error', 'It failed.'),
+    });
+    await page.user.click(await button(name));
+    expect((await screen.findByRole('alert')).textContent).toContain('It failed.');
   });
 });
 
