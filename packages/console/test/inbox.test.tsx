@@ -79,6 +79,19 @@ describe('the inbox', () => {
     await waitFor(() => expect(location.search).toBe(''));
   });
 
+  it('reads on until there is one more conversation', async () => {
+    const pages: Record<string, object> = {
+      '': pageOf('messages', [said('3', 30)], 'p2'),
+      p2: pageOf('messages', [said('2', 20)], 'p1'),
+      p1: pageOf('messages', [said('1', 10, { peer: '447700900202' })]),
+    };
+    await openPage('/inbox', {
+      ...world([]),
+      'GET /connector/v1/messages': ({ query }: Sent) => pages[query['cursor'] ?? ''] ?? {},
+    });
+    await screen.findByRole('link', { name: /447700900202.*Text 1/ });
+  });
+
   it('names the day where it changes between two rows', async () => {
     await openWorld('/inbox', [said('2', 86_400, { peer: '447700900202' }), said('1', 10)]);
     await screen.findByRole('link', { name: /Front desk.*Text 1/ });
@@ -137,7 +150,8 @@ describe('a conversation', () => {
     const page = await openPage(CHAT, {
       ...world([], [{ ...SEND, text: 'Text 0', state: 'rejected', createdAt: new Date().toISOString() }]),
       'GET /sandbox/v1/clock': { now: at(15), frozen: true },
-      'GET /connector/v1/messages': ({ query }: Sent) => pages[query['cursor'] ?? ''] ?? {},
+      'GET /connector/v1/messages': ({ query }: Sent) =>
+        query['connectionId'] === 'c1' ? (pages[query['cursor'] ?? ''] ?? {}) : pageOf('messages', []),
     });
     await within(await log()).findByText('Text 3');
     expect(screen.queryByText(/Text [02]/)).toBeNull();
@@ -283,6 +297,19 @@ describe('a conversation', () => {
     );
   });
 
+  it.each([
+    ['Cancel', 'DELETE /connector/v1/outbound/o1'],
+    ['Retry', 'POST /connector/v1/outbound/o2/retry'],
+    ['Mark as read', 'POST /connector/v1/read-receipts'],
+  ])('says why an action is refused: %s', async (name, call) => {
+    const page = await openPage(CHAT, {
+      ...world([said('1', 10)], [SEND, { ...SEND, id: 'o2', state: 'rejected' }]),
+      [call]: new Refusal(503, 'unavailable', 'The database is away.'),
+    });
+    await page.user.click(await screen.findByRole('button', { name }));
+    expect((await screen.findByRole('alert')).textContent).toContain('The database is away.');
+  });
+
   it('marks as read, and names the customer and what is wrong with the connection', async () => {
     const page = await openPage(CHAT, {
       ...world([said('1', 10, { customerRef: 'crm-7' })]),
@@ -313,9 +340,14 @@ describe('a conversation', () => {
   });
 
   it('of an unknown contact cannot be answered, and says why', async () => {
-    await openWorld('/inbox/c1~', [said('1', 10, { peer: null, firstSeenBy: 'poll' })]);
+    const found = said('1', 10, { peer: null, firstSeenBy: 'poll' });
+    const page = await openPage('/inbox/c1~', world([found]), { refreshes: false });
+    await within(await log()).findByText('Text 1');
     await screen.findByText(/whose list does not name the contact/);
     expect(screen.queryByRole('textbox', { name: /^Answer/ })).toBeNull();
+    const { change } = created('1', 10);
+    page.hear({ type: 'change', change: { ...change, type: 'message.updated' } });
+    await waitFor(async () => expect((await log()).textContent).not.toContain('Text 1'));
   });
 
   it('of an unknown connection does not exist', async () => {

@@ -92,6 +92,7 @@ describe('the phone of a contact', () => {
     expect(first.getAttribute('href')).toBe(`/phone/${CONTACT}?list=contacts&with=c1`);
     // Only what it has written itself has ticks.
     expect(within(first).queryByRole('img')).toBeNull();
+    expect(screen.getAllByRole('link', { name: /^Front desk \+/ })).toEqual([first]);
     expect(screen.queryByRole('link', { name: /New.*Write the first message/ })).toBeNull();
     await page.user.click(
       await screen.findByRole('link', { name: /Sales \+447700900102 ?Write the first message/ }),
@@ -169,18 +170,22 @@ describe('the phone of a contact', () => {
     const page = await openWorld(
       `/phone/${CONTACT}?list=contacts&with=c1`,
       [
+        stored('d', 40, { direction: 'outgoing', status: 'delivered' }),
         stored('c', 30, { direction: 'outgoing', status: 'sent' }),
         stored('b', 20, { direction: 'outgoing', status: 'read' }),
         stored('a', 10),
       ],
-      { 'POST /sandbox/v1/messages/c/status': { changed: true, status: 'read' } },
+      {
+        'POST /sandbox/v1/messages/d/status': { changed: true, status: 'read' },
+        'POST /sandbox/v1/messages/c/status': new Refusal(500, 'internal_error', 'It failed.'),
+      },
     );
-    await page.user.click(await button('Read 1'));
-    await waitFor(() =>
-      expect(page.writes).toMatchObject([
-        { path: '/sandbox/v1/messages/c/status', body: { status: 'read' } },
-      ]),
-    );
+    await page.user.click(await button('Read 2'));
+    expect((await screen.findByRole('alert')).textContent).toContain('It failed.');
+    expect(page.writes).toMatchObject([
+      { path: '/sandbox/v1/messages/d/status', body: { status: 'read' } },
+      { path: '/sandbox/v1/messages/c/status', body: { status: 'read' } },
+    ]);
   });
 });
 
@@ -218,7 +223,7 @@ describe('the behavior of a contact', () => {
     await fill(page, 'Fails after, in seconds', 'soon{Enter}');
     await screen.findByText("'failAfterMs': must be a number.");
     expect(screen.getByLabelText('Fails after, in seconds').getAttribute('aria-invalid')).toBe('true');
-    expect(page.writes[0]?.body).toMatchObject({ failAfterMs: 'soon' });
+    expect(page.writes[0]?.body).toMatchObject({ failAfterMs: 'soon', autoReply: null });
   });
 });
 
@@ -230,11 +235,11 @@ describe('the phone of a connection', () => {
       'GET /sandbox/v1/messages': ({ query }: Sent) =>
         query['cursor'] === undefined
           ? { entries: [stored('b', 20)], nextCursor: 'p2' }
-          : { entries: [stored('a', 10, { peer: '447700900202' })] },
+          : { entries: [stored('a', 10, { peer: '447700900202', text: null, filename: 'a.pdf' })] },
     });
     await screen.findByRole('link', { name: /\+447700900201.*Text b/ });
     await page.user.click(await button('Show older chats'));
-    await screen.findByRole('link', { name: /\+447700900202.*Text a/ });
+    await screen.findByRole('link', { name: /\+447700900202.*a\.pdf/ });
     expect(screen.queryByRole('button', { name: 'Show older chats' })).toBeNull();
   });
 
@@ -249,6 +254,15 @@ describe('the phone of a connection', () => {
     await page.user.click(await button('Switch on'));
     await screen.findByText('No chats yet');
     expect(page.writes.map(({ body }) => body)).toEqual([{ on: false }, { on: true }]);
+    page.answer({ [PHONE]: new Refusal(500, 'internal_error', 'It failed.') });
+    await page.user.click(await button('Switch off'));
+    expect((await screen.findByRole('alert')).textContent).toContain('It failed.');
+  });
+
+  it('of the business platform has chats, and no code to scan', async () => {
+    const cloud = { ...SHOWN_DESK, provider: 'cloud_api', status: 'disconnected', phone: null };
+    await openWorld('/phone/c1', [stored('a', 10)], { 'GET /sandbox/v1/connections/c1': cloud });
+    await screen.findByRole('link', { name: /\+447700900201.*Text a/ });
   });
 
   it('blocks a contact beside those that are blocked, and unblocks it', async () => {
@@ -313,6 +327,19 @@ describe('a phone that is not linked', () => {
     }
   });
 
+  it('keeps the number that it had', async () => {
+    const page = await openPage(
+      '/phone/c1',
+      link({
+        'GET /sandbox/v1/connections/c1': { ...unlinked, phoneNumber: '447700900101' },
+        'POST /sandbox/v1/connections/c1/scan': { ok: true },
+      }),
+    );
+    await page.user.click(await button('Scan'));
+    await waitFor(() => expect(page.writes.map(({ body }) => body)).toEqual([{ qr: QR }]));
+    expect(screen.queryByLabelText('Number of this phone')).toBeNull();
+  });
+
   it('types a pairing code', async () => {
     const expired = new Refusal(409, 'code_expired', 'No connection has this pairing code.');
     const page = await openPage('/phone/c1', link({ 'POST /sandbox/v1/connections/c1/enter-code': expired }));
@@ -327,10 +354,11 @@ describe('a phone that is not linked', () => {
       '/phone/c1',
       link({
         'GET /sandbox/v1/connections/c1': { ...unlinked, status: 'disconnected' },
-        'POST /service/connections/c1/restart': { ok: true, recreated: true },
+        'POST /service/connections/c1/restart': new Refusal(500, 'internal_error'),
       }),
     );
     await page.user.click(await button('Restart connection'));
-    await waitFor(() => expect(page.writes).toMatchObject([{ headers: { 'x-workspace-id': 'w1' } }]));
+    await screen.findByText('The server failed. Its log says why.');
+    expect(page.writes).toMatchObject([{ headers: { 'x-workspace-id': 'w1' } }]);
   });
 });

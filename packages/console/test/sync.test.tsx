@@ -140,6 +140,9 @@ describe('dead letters', () => {
     await page.user.click(await button('Replay it'));
     await page.user.click(screen.getAllByRole('button', { name: 'Replay it' }).at(-1) as HTMLElement);
     await screen.findByText('Done: 0 of 1, 1 failed: Retry later.');
+    expect(screen.queryByRole('alert')).toBeNull();
+    await page.user.click(screen.getAllByRole('button', { name: 'Replay' }).at(-1) as HTMLElement);
+    expect((await screen.findByRole('alert')).textContent).toContain('Retry later.');
   });
 });
 
@@ -275,14 +278,21 @@ describe('received webhooks in production', () => {
       connectionId: null,
       messageId: null,
     };
+    const unanswered = { ...accepted, id: '0', status: null };
     const page = await openProduction('/deliveries', {
       'GET /connector/v1/deliveries': ({ query }: Sent) => ({
-        deliveries: query['result'] === 'refused' ? [refused] : [accepted, refused],
+        deliveries: query['result'] === 'refused' ? [refused] : [accepted, refused, unanswered],
       }),
-      'GET /connector/v1/statistics': { at: at(), stepSeconds: 900, from: at(), points: [POINT] },
+      'GET /connector/v1/statistics': ({ query }: Sent) => ({
+        ...{ at: at(), stepSeconds: 900, from: at() },
+        points: query['range'] === 'day' ? [POINT] : [],
+      }),
     });
     await screen.findByText('Refused in 24 hours: 2 wrong signature, 1 stale timestamp');
-    await waitFor(() => expect(rows('Received webhooks')).toHaveLength(2));
+    await waitFor(() => expect(rows('Received webhooks')).toHaveLength(3));
+    expect(within(rows('Received webhooks')[2] as HTMLElement).getByText('no answer').className).toBe(
+      'chip bad',
+    );
     expect(rows('Received webhooks')[0]?.textContent).toBe(
       '200message.receivedc12026-01-15 12:00:00 · 12 msJourney',
     );
@@ -292,6 +302,8 @@ describe('received webhooks in production', () => {
       '401wrong signatureX-Service-Signature does not match the body and the secret.2026-01-15 12:00:00 · 12 ms',
     );
     expect(location.search).toBe('?q=refused');
+    page.answer({ 'GET /connector/v1/deliveries': { deliveries: [] } });
+    await screen.findByText('None of the newest requests was refused');
   });
 });
 
@@ -308,16 +320,11 @@ describe('consumers', () => {
           deadLetters: 1,
           parked: {
             count: 2,
-            first: [
-              {
-                connectionId: 'c1',
-                seq: 4,
-                attempts: 1,
-                nextAttemptAt: at(),
-                lastError: 'It was busy.',
-                since: at(),
-              },
-            ],
+            // The first one has not failed yet.
+            first: [null, 'It was busy.'].map((lastError) => ({
+              ...{ connectionId: 'c1', seq: 4, attempts: 1, nextAttemptAt: at(), since: at() },
+              lastError,
+            })),
           },
         }),
       'POST /connector/v1/consumers/handler/pause': () => {
@@ -338,6 +345,10 @@ describe('consumers', () => {
     await page.user.click(await button('Resume'));
     await button('Pause');
     expect(text()).toContain('running');
+    const failed = new Refusal(503, 'unavailable', 'Retry later.');
+    page.answer({ 'POST /connector/v1/consumers/handler/pause': failed });
+    await page.user.click(await button('Pause'));
+    expect((await screen.findByRole('alert')).textContent).toContain('Retry later.');
   });
 
   it('are given changes again, from a number, a word or a time, and say what cannot be read', async () => {
@@ -378,6 +389,7 @@ describe('an account', () => {
         openGaps: 1,
         connections: [OF_DESK, { ...OF_DESK, connectionId: 'c2' }],
       }),
+      'GET /connector/v1/accounts': pageOf('accounts', [{ ...ACCOUNT, secretInDoubt: true }]),
       'POST /connector/v1/sync': new Refusal(502, 'service_unreachable', 'The service did not answer.'),
     });
     await screen.findByText('active');
@@ -386,6 +398,7 @@ describe('an account', () => {
       'webhooks healthy',
       'Credentialactive API key Acme',
       'Servicehttps://service.example.com/api/v1',
+      'https://connector.example.com/webhooks/messaging, secret in doubt',
       'Repaired by polling2 messages, 1 status; 3 more unless a webhook still arrives',
       'Open gaps1',
       'succeeded',
@@ -449,6 +462,36 @@ describe('sends', () => {
   });
 });
 
+describe('a send that was not sent', () => {
+  it('is listed again once it is retried, and says why it cannot be', async () => {
+    let state = 'rejected';
+    const RETRY = 'POST /connector/v1/outbound/o1/retry';
+    const page = await openPage(
+      '/sync',
+      {
+        'GET /connector/v1/sync': SYNC,
+        'GET /connector/v1/outbound': () => pageOf('outbound', [{ ...SEND, state }]),
+        [RETRY]: new Refusal(503, 'unavailable', 'Retry later.'),
+      },
+      { refreshes: false },
+    );
+    const retry = async () => {
+      await page.user.click(await button('Retry'));
+      await page.user.click(screen.getAllByRole('button', { name: 'Retry' }).at(-1) as HTMLElement);
+    };
+    await retry();
+    expect((await screen.findByRole('alert')).textContent).toContain('Retry later.');
+    page.answer({
+      [RETRY]: () => {
+        state = 'queued';
+        return { ...SEND, state };
+      },
+    });
+    await retry();
+    await waitFor(() => expect(rows('Latest sends')[0]?.textContent).toMatch(/^queued/));
+  });
+});
+
 describe('beside a connector in production', () => {
   it('nothing can be changed without --write, and the page says so', async () => {
     await openProduction('/sync', {
@@ -458,11 +501,12 @@ describe('beside a connector in production', () => {
       },
       'GET /connector/v1/dead-letters': pageOf('deadLetters', [letter('a', 1)]),
       'GET /connector/v1/consumers': consumers(),
+      'GET /connector/v1/outbound': pageOf('outbound', [{ ...SEND, state: 'rejected' }]),
     });
     await screen.findByText('RangeError: no room for a');
     // Its screen of connections is that of a sandbox.
     expect(within(rows('Connections')[0] as HTMLElement).queryByRole('link')).toBeNull();
-    for (const name of ['Poll now', 'Pause', 'Replay it'])
+    for (const name of ['Poll now', 'Pause', 'Replay it', 'Retry'])
       expect([name, (await button(name)).hasAttribute('disabled')]).toEqual([name, true]);
     for (const each of screen.getAllByRole('button', { name: 'Replay' }))
       expect(each.hasAttribute('disabled')).toBe(true);
@@ -546,9 +590,25 @@ describe('numbers that must be paired again', () => {
     source?.say({ type: 'waiting', reason: 'no_picture', message: 'The service shows none now.' });
     await numbers.findByText('The service shows none now.');
     expect([numbers.queryByRole('img'), source?.isClosed]).toEqual([null, false]);
+    // The browser opens a stream that broke again.
+    source?.onerror?.();
+    await numbers.findByText('Waiting for the QR code.');
     source?.say({ type: 'connected', status: 'connected' });
     await numbers.findByText('Paired.');
     expect(source?.isClosed).toBe(true);
+  });
+
+  it('say why one was not restarted', async () => {
+    const page = await openPage(
+      '/sync',
+      {
+        ...answers,
+        'POST /connector/v1/connections/{id}/restart': new Refusal(502, 'service_unreachable', 'No answer.'),
+      },
+      { mode: { ...PRODUCTION, write: true } },
+    );
+    await page.user.click(await button('Restart and show QR code'));
+    expect((await screen.findByRole('alert')).textContent).toContain('No answer.');
   });
 
   it('show one code at a time: a browser has six connections to a server', async () => {
