@@ -77,7 +77,7 @@ describe('faults in the dock', () => {
       match: { surface: 'api', path: '/messages' },
       action: { type: 'status', code: 429 },
       first: 5,
-      probability: 0.125,
+      probability: 0.07,
     });
     const page = await openPage('/calls', world);
     await screen.findByText('3 armed');
@@ -88,7 +88,7 @@ describe('faults in the dock', () => {
     const items = armed.getAllByRole('listitem').map(({ textContent }) => textContent);
     expect(items[0]).toBe('one1 hitShowOffWebhooks · drop');
     expect(items[2]).toBe(
-      'burst2 hitsShowOffCalls to the API · /messages · status, code 429 · first 5 · 12.5 %',
+      'burst2 hitsShowOffCalls to the API · /messages · status, code 429 · first 5 · 7 %',
     );
     const hrefs = armed.getAllByRole('link').map((each) => each.getAttribute('href'));
     expect(hrefs[0]).toBe('/deliveries?q=fault%3Aone');
@@ -101,6 +101,21 @@ describe('faults in the dock', () => {
     await page.user.click(await armed.findByRole('button', { name: 'All off' }));
     await armed.findByText(/^Nothing goes wrong\./);
     await hasFocus('Armed rules');
+  });
+
+  it.each([
+    ['Lossy 10 %', 'POST /sandbox/v1/faults'],
+    ['Turn one off', 'DELETE /sandbox/v1/faults/{id}'],
+    ['All off', 'DELETE /sandbox/v1/faults'],
+  ])('say why they could not be changed: %s', async (name, call) => {
+    const rule: FaultRule = { id: 'one', match: { surface: 'webhook' }, action: { type: 'drop' }, hits: 0 };
+    const page = await openPage('/calls', {
+      ...faults(rule),
+      [call]: new Refusal(500, 'internal_error', 'It failed.'),
+    });
+    await page.user.click(await button(/^Faults/));
+    await page.user.click(await button(name));
+    expect((await screen.findByRole('alert')).textContent).toContain('It failed.');
   });
 
   it('take a rule of your own, with what is refused at its field, and give the focus back', async () => {
@@ -283,6 +298,8 @@ describe('time in the dock', () => {
     await page.user.hover(await button('1 h'));
     await (await ahead()).findByText('A message is read');
     expect((await ahead()).queryByText(/The license/)).toBeNull();
+    await page.user.hover(await button('Run'));
+    await (await ahead()).findByRole('heading', { name: 'What happens next' });
     (await button('72 h')).focus();
     await (await ahead()).findByText('The license of +447700900101 ends');
     await page.user.keyboard('{Enter}');
@@ -293,12 +310,17 @@ describe('time in the dock', () => {
     expect(screen.queryByRole('progressbar')).toBeNull();
   });
 
-  it('is advanced to the next event', async () => {
-    const page = await open();
+  it.each([
+    [1_800, { to: at(1_800) }],
+    // The server takes no time of the past.
+    [-5, { ms: 0 }],
+  ])('is advanced to the next event, which is due at %i s', async (seconds, body) => {
+    const entries = [{ at: at(seconds), what: 'receipt.read', id: 'm1' }];
+    const page = await open({ 'GET /sandbox/v1/clock/due': { entries, total: 1 } });
     const next = await button('To the next event');
     await waitFor(() => expect(next.getAttribute('aria-disabled')).toBe('false'));
     await page.user.click(next);
-    await waitFor(() => expect(page.writes).toMatchObject([saved, { body: { to: at(1_800) } }]));
+    await waitFor(() => expect(page.writes).toMatchObject([saved, { body }]));
   });
 
   it('is advanced by a time of your own, and says at its field what is wrong with one', async () => {
@@ -310,6 +332,11 @@ describe('time in the dock', () => {
     );
     expect(page.writes).toEqual([]);
     await page.user.clear(field);
+    expect(screen.queryByRole('alert')).toBeNull();
+    // Later than any date that there is.
+    await page.user.type(field, '99999999d');
+    await (await ahead()).findByRole('heading', { name: 'What happens next' });
+    await page.user.clear(field);
     await page.user.type(field, '2020-01-01T00:00:00Z{Enter}');
     await screen.findByText("'to' is in the past.");
     expect(field.getAttribute('aria-invalid')).toBe('true');
@@ -318,6 +345,7 @@ describe('time in the dock', () => {
     await page.user.type(field, '2d{Enter}');
     await screen.findByText(/No timer was due/);
     expect(page.writes.at(-1)?.body).toEqual({ ms: 172_800_000 });
+    expect((field as HTMLInputElement).value).toBe('');
     await page.user.keyboard('{Escape}');
     await waitFor(() => expect(screen.queryByRole('region', { name: 'Virtual time' })).toBeNull());
   });
@@ -349,6 +377,14 @@ describe('time in the dock', () => {
     await screen.findByText('Undone. It is 2026-01-15 12:00:00 again.');
     await waitFor(() => expect(screen.queryByRole('button', { name: 'Undo' })).toBeNull());
     expect(entries).toEqual([other]);
+    page.answer({
+      'POST /sandbox/v1/snapshots/s1/restore': new Refusal(500, 'internal_error', 'It failed.'),
+    });
+    await page.user.click(await button('1 h'));
+    await screen.findByText(/No timer was due/);
+    await page.user.click(await button('Undo'));
+    await page.user.click(screen.getAllByRole('button', { name: 'Undo' })[1] as HTMLElement);
+    expect((await screen.findByRole('alert')).textContent).toContain('It failed.');
   });
 
   it('is not advanced while what it would lose cannot be saved, unless that is not wanted', async () => {
@@ -392,13 +428,17 @@ describe('the state in the dock', () => {
       entries = next;
       return answer;
     };
-    const page = await openPage('/deliveries', {
-      'GET /sandbox/v1/deliveries': () => ({ entries }),
-      'GET /sandbox/v1/snapshots': { entries: [CLEAN] },
-      'POST /sandbox/v1/reset': become([], EMPTY['GET /sandbox/v1/info']),
-      'POST /sandbox/v1/snapshots/s1/restore': become([DELIVERY], CLEAN),
-      ...more,
-    });
+    const page = await openPage(
+      '/deliveries',
+      {
+        'GET /sandbox/v1/deliveries': () => ({ entries }),
+        'GET /sandbox/v1/snapshots': { entries: [CLEAN] },
+        'POST /sandbox/v1/reset': become([], EMPTY['GET /sandbox/v1/info']),
+        'POST /sandbox/v1/snapshots/s1/restore': become([DELIVERY], CLEAN),
+        ...more,
+      },
+      { refreshes: false },
+    );
     await screen.findByRole('link', { name: /Hello/ });
     // A list through which one moves is paused, and keeps its rows.
     await page.press('jb', 'Name');
@@ -431,10 +471,27 @@ describe('the state in the dock', () => {
     expect(page.text()).not.toContain('msk_secret');
   });
 
-  it('is removed by name', async () => {
-    const page = await open({ 'DELETE /sandbox/v1/snapshots/s1': { ok: true } });
+  it('is listed newest first, and removed by name', async () => {
+    let entries = [CLEAN, { ...CLEAN, id: 's2', label: null }];
+    const page = await open({
+      'GET /sandbox/v1/snapshots': () => ({ entries }),
+      'DELETE /sandbox/v1/snapshots/s1': new Refusal(500, 'internal_error', 'It failed.'),
+    });
+    const names = () =>
+      screen.getAllByRole('button', { name: /^Remove/ }).map(({ textContent }) => textContent);
+    const remove = await button('Remove clean');
+    expect(names()).toEqual(['Remove s2', 'Remove clean']);
+    await page.user.click(remove);
+    expect((await screen.findByRole('alert')).textContent).toContain('It failed.');
+    page.answer({
+      'DELETE /sandbox/v1/snapshots/s1': () => {
+        entries = entries.slice(1);
+        return { ok: true };
+      },
+    });
     await page.user.click(await button('Remove clean'));
-    await waitFor(() => expect(page.writes).toMatchObject([{ path: '/sandbox/v1/snapshots/s1' }]));
+    await waitFor(() => expect(names()).toEqual(['Remove s2']));
+    expect(page.writes.map(({ path }) => path)).toEqual(Array(2).fill('/sandbox/v1/snapshots/s1'));
   });
 });
 

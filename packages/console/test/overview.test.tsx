@@ -115,7 +115,7 @@ describe('the overview', () => {
   it('draws the flow with what the connector counted, and leads from each station to its screen', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(at(90)) });
     const page = await openPage('/overview', {
-      'GET /sandbox/v1/deliveries/counts': { pending: 0, held: 0, delivered: 999, dropped: 1 },
+      'GET /sandbox/v1/deliveries/counts': { pending: 0, held: 0, delivered: 99_999, dropped: 1 },
       'GET /sandbox/v1/connections': {
         entries: [
           DESK,
@@ -140,7 +140,7 @@ describe('the overview', () => {
       expect(parts()).toEqual([
         'Phones 1 of 2 connected',
         '',
-        'Service 1,000 events',
+        'Service 100,000 events',
         '3 of 8 refused',
         'Webhooks 99.9 % delivered',
         '4 new',
@@ -302,6 +302,28 @@ describe('the overview', () => {
     page.hear({ type: 'changed', what: 'faults' });
     await waitFor(() => expect(titles()).toHaveLength(1));
     await waitFor(() => expect(document.title).toBe('(1) Overview · Local sandbox'));
+  });
+
+  it.each([
+    ['Say hello', 'POST /sandbox/v1/contacts/447700900201/messages'],
+    ['Lose one', 'POST /sandbox/v1/faults'],
+    ['Remove all', 'DELETE /sandbox/v1/faults'],
+    ['Copy', 'GET /sandbox/v1/info'],
+  ])('says why an action is refused: %s', async (name, call) => {
+    const rules = [{ id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, hits: 0 }];
+    const page = await openPage(
+      '/overview',
+      {
+        'GET /sandbox/v1/connections': { entries: [DESK] },
+        'GET /sandbox/v1/faults': { seed: 1, rules },
+      },
+      { refreshes: false },
+    );
+    const action = await screen.findByRole('button', { name });
+    await screen.findByText('live');
+    page.answer({ [call]: new Refusal(500, 'internal_error', 'It failed.') });
+    await page.user.click(action);
+    expect((await screen.findByRole('alert')).textContent).toContain('It failed.');
   });
 
   it('copies the .env with its secrets, which the page never shows', async () => {

@@ -113,14 +113,20 @@ describe('the stream of a page', () => {
   });
 
   it.each([
-    ['delivery', { attempts: [{}] }, ['deliveries', 'webhooks']],
-    ['delivery', { attempts: [{}, { faults: ['slow'] }] }, ['deliveries', 'webhooks', 'faults']],
-    ['call', {}, ['calls', 'sync']],
-    ['call', { faults: ['slow'] }, ['calls', 'sync', 'faults']],
-  ])('has each list read again that a %s of %j changes', async (type, entry, lists) => {
+    ['delivery', { entry: { attempts: [{}] } }, ['deliveries', 'webhooks']],
+    ['delivery', { entry: { attempts: [{}, { faults: ['slow'] }] } }, ['deliveries', 'webhooks', 'faults']],
+    ['call', { entry: {} }, ['calls', 'sync']],
+    ['call', { entry: { faults: ['slow'] } }, ['calls', 'sync', 'faults']],
+    ['clock', {}, ['clock', 'timers']],
+    ['change', {}, ['connector', 'sync']],
+    ['changed', { what: 'timers' }, ['timers', 'clock']],
+    ['changed', { what: 'connector' }, ['connector', 'sync']],
+    ['changed', { what: 'messages' }, ['messages']],
+    ['changed', { what: 'everything' }, [undefined]],
+  ])('has each list read again that a %s of %j changes', async (type, event, lists) => {
     const queries = new QueryClient();
     const invalidate = vi.spyOn(queries, 'invalidateQueries');
-    createInvalidator(queries)({ type, entry } as unknown as StreamEvent);
+    createInvalidator(queries)({ type, ...event } as unknown as StreamEvent);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(invalidate.mock.calls.map(([filter]) => filter?.queryKey?.[0])).toEqual(lists);
   });
