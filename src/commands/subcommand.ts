@@ -71,8 +71,9 @@ export async function readConnection(call: CallSandbox, word: string): Promise<s
   return found.id;
 }
 
+/** Rows as text, one line each: line breaks and control characters in what people wrote are spaces. */
 export function table(rows: readonly (readonly (string | number | null)[])[], none: string): string {
-  const cells = rows.map((row) => row.map((cell) => String(cell ?? '-')));
+  const cells = rows.map((row) => row.map((cell) => String(cell ?? '-').replace(/\p{Cc}+/gu, ' ')));
   const widths = (cells[0] ?? []).map((_, place) => Math.max(...cells.map((row) => row[place]?.length ?? 0)));
   const lines = cells.map((row) => row.map((cell, place) => cell.padEnd(widths[place] ?? 0)).join('  '));
   return lines.length === 0 ? none : lines.map((line) => line.trimEnd()).join('\n');

@@ -189,8 +189,8 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
       { id: byNumber, text: 'Hello there', connectionId },
     ]);
     expect(await told('received', CONTACT)).toBe('no messages');
-    await service('POST', '/messages', { connectionId, to: CONTACT, text: 'Good morning' });
-    expect(await told('received', CONTACT)).toMatch(/^\S+Z {2}447700900101 {2}\w+ {2}Good morning$/);
+    await service('POST', '/messages', { connectionId, to: CONTACT, text: 'Good\n\u001b[31mmorning' });
+    expect(await told('received', CONTACT)).toMatch(/^\S+Z {2}447700900101 {2}\w+ {2}Good \[31mmorning$/);
   });
 
   it('pair: adds a number; an existing number is refused in one line', async () => {
