@@ -173,7 +173,7 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
     },
     listen: listen === undefined ? undefined : readListen(listen),
     only: listOf(word('only')),
-    timeoutMs: 1000 * readNumber('timeout', word('timeout') ?? '30'),
+    timeoutMs: 1000 * readNumber('timeout', word('timeout') ?? '30', 1),
     paceMs: readNumber('pace', word('pace') ?? '50'),
     json: options['json'] === true,
     junit: word('junit'),
@@ -216,9 +216,9 @@ function readDigits(name: string, value: string | undefined): string | undefined
   throw new UsageError(`--${name} must be international digits, without +.`);
 }
 
-function readNumber(name: string, value: string): number {
-  if (/^\d{1,6}$/.test(value)) return Number(value);
-  throw new UsageError(`--${name} must be an integer.`);
+function readNumber(name: string, value: string, least = 0): number {
+  if (/^\d{1,6}$/.test(value) && Number(value) >= least) return Number(value);
+  throw new UsageError(`--${name} must be an integer from ${least} to 999999.`);
 }
 
 function readListen(value: string): { readonly host: string; readonly port: number } {

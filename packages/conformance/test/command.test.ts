@@ -136,6 +136,7 @@ describe('npm run conformance', () => {
       { 'webhook-url': 'http://hooks.example/in', 'webhook-listen': '8080' },
       { 'webhook-url': 'https://hooks.example/in', 'webhook-listen': 'somewhere' },
       { timeout: 'soon' },
+      { timeout: '0' },
     ]) {
       expect(read(wrong), JSON.stringify(wrong)).toThrow(UsageError);
       expect(read(wrong), JSON.stringify(wrong)).not.toThrow(KEY);
