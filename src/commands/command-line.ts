@@ -114,7 +114,8 @@ export function readCommandLine(
     const allowPositionals = command.words !== undefined;
     parsed = parseArgs({ args: [...words], options, strict: true, allowPositionals }) as typeof parsed;
   } catch (error) {
-    throw new UsageError(`${(error as Error).message.split('. ')[0]}. See --help.`);
+    const [reason = ''] = (error as Error).message.split('. ');
+    throw new UsageError(`${reason.replaceAll('\n', ' ').replace(/\.$/, '')}. See --help.`);
   }
   const { values, positionals } = parsed;
   if (values['help']) print(helpText(command));

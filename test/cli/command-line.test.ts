@@ -45,6 +45,12 @@ describe('a command line', () => {
     );
   });
 
+  it('is refused in one line for a value with a dash', () => {
+    expect(() => read(['--port-base', '-1'])).toThrow(
+      "Did you forget to specify the option argument for '--port-base'? To specify an option argument starting with a dash use '--port-base=-XYZ'. See --help.",
+    );
+  });
+
   it.each([['0'], ['1024'], ['65515']])('may give %s as the port base', (base) => {
     expect(readPortBase(base)).toBe(Number(base));
   });
