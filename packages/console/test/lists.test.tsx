@@ -70,6 +70,7 @@ describe('a list', () => {
     const counts: number[] = [];
     await vi.waitUntil(() => counts.push(listReads(page).length) > 1 && counts.at(-1) === counts.at(-2), {
       interval: 500,
+      timeout: 10_000,
     });
     page.hear({ type: 'delivery', entry: row(2) });
     await link('Text 2');
