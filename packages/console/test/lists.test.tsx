@@ -2,7 +2,7 @@
 import { fireEvent } from '@testing-library/dom';
 import { describe, expect, it, vi } from 'vitest';
 import type { Delivery } from '../../../src/contract/sandbox/deliveries.ts';
-import { at, DELIVERY } from './answers.tsx';
+import { at, CALL, DELIVERY, DESK, STORED } from './answers.tsx';
 import { hasFocus, invalid, openPage, type Page, type Sent, screen, waitFor, within } from './open-page.tsx';
 
 /** A delivery of a message with this text. */
@@ -15,6 +15,15 @@ const row = (id: number, text = `Text ${id}`): Delivery => ({
 });
 const rows = (from: number, to: number): readonly Delivery[] =>
   Array.from({ length: from - to + 1 }, (_, place) => row(from - place));
+
+const CONTACT = {
+  phone: '447700900201',
+  onNetwork: true,
+  deliverAfterMs: 300,
+  readAfterMs: null,
+  failAfterMs: null,
+  autoReply: null,
+};
 
 const LIST = 'GET /sandbox/v1/deliveries';
 const link = (text: string | RegExp) => screen.findByRole('link', { name: new RegExp(text) });
@@ -59,6 +68,33 @@ describe('a list', () => {
     await screen.findByRole('region', { name: 'Calls' });
     history.pushState(null, '', '/deliveries');
     await link('Text 6 ');
+  });
+
+  it.each([
+    ['/connections?', 'connections', DESK],
+    ['/calls?', 'calls', CALL],
+    ['/phone?', 'connections', DESK],
+    ['/phone?list=contacts&', 'contacts', CONTACT],
+    ['/journey?', 'messages', STORED],
+  ] as const)('is read on where its page ends, with its filter: %s', async (path, name, row) => {
+    const api = `/sandbox/v1/${name}`;
+    // A list that begins again and again would have no end.
+    let left = 9;
+    const page = await openPage(`${path}q=late`, {
+      [`GET ${api}`]: ({ query }: Sent) => {
+        if (query['q'] !== 'late') return { entries: [] };
+        left -= 1;
+        return left > 0 && query['cursor'] === undefined
+          ? { entries: [row], nextCursor: '2' }
+          : { entries: [row] };
+      },
+    });
+    const asked = { q: 'late', cursor: '2', limit: expect.any(String) };
+    await waitFor(() =>
+      expect(page.reads.filter((each) => each.path === api).map(({ query }) => query)).toContainEqual(
+        expect.objectContaining(asked),
+      ),
+    );
   });
 
   it('takes over a row that an event carries, without reading the list again', async () => {
