@@ -161,10 +161,13 @@ describe('npm run certify', () => {
       certify('http://receiver.invalid/webhooks', '--only', 'nothing'),
       certify(right.url, '--level', 'E'),
       certify(`${crashing.url}/webhooks`),
+      certify('--sandbox', server.url),
     ]);
     await Promise.all([server.close(), crashing.close()]);
     expect(ended.map(({ code }) => code)).toEqual(ended.map(() => 2));
-    const [use, none, only, observer, patience, batch, elsewhere, onlyElsewhere, nothing, crashed] = ended;
+    const [use, none, only, observer, patience, batch, elsewhere, onlyElsewhere, nothing, crashed, program] =
+      ended;
+    expect(program?.stderr).toContain(`${server.url} is not a sandbox (it names no API key).`);
     expect(nothing?.stdout).toContain('Not everything could be judged: 0 of 0 checks kept');
     expect(crashed?.stderr).toContain('Has its process ended? Look at its log.');
     expect(onlyElsewhere?.stderr).toContain('--only matches no check');

@@ -129,11 +129,14 @@ export async function createContext(
     return exchange;
   };
 
-  const info = await control('GET', '/info').catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
+  const refuse = (why: string): never => {
     throw new NoSandbox(`${inputs.sandboxUrl} is not a sandbox (${why}). Start one with npm run platform.`);
-  });
-  const { workspaceId: first, apiKey } = info.json as { workspaceId: string; apiKey: string };
+  };
+  const info = await control('GET', '/info').catch((error: unknown) =>
+    refuse(error instanceof Error ? error.message : String(error)),
+  );
+  const { workspaceId: first, apiKey } = Object(info.json) as { workspaceId: string; apiKey?: string };
+  if (apiKey === undefined) return refuse('it names no API key');
   secrets.add(apiKey, 'API key');
   const workspaceId = inputs.workspaceId ?? first;
   const numbers = { next: clock.now() % 1_000_000 };
