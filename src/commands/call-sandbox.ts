@@ -47,8 +47,12 @@ export function callPortAt(url: string): CallPort {
     }).catch((error: unknown) => {
       throw explainNoAnswer(url, error);
     });
-    const answer: unknown = await response.json().catch(() => null);
+    const answer: unknown = await response.json().catch(() => undefined);
     if (!response.ok) throw explainRefusal(url, response.status, answer);
+    if (answer === undefined)
+      throw new Error(
+        `${method} ${path} of the server at ${url} is not answered with JSON. Is a sandbox there?`,
+      );
     return answer;
   };
 }

@@ -450,11 +450,15 @@ describe('npm run sandbox while no sandbox runs', { timeout: SLOW_MS }, () => {
   it('reports that the server is not a sandbox if another program answers', async () => {
     const server = await listen((_request, response) => void response.writeHead(200).end('<html></html>'));
     const url = `http://127.0.0.1:${server.port}`;
-    const { code, stderr } = await runHere(['info', '--url', url]);
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: `The server at ${url} is not a sandbox of this version.\n`,
-    });
+    for (const [words, call] of [
+      [['info'], 'GET /sandbox/v1/info'],
+      [['call', 'GET', '/x'], 'GET /x'],
+    ] as const)
+      expect(await runHere([...words, '--url', url])).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: `${call} of the server at ${url} is not answered with JSON. Is a sandbox there?\n`,
+      });
     await server.drain(0);
   });
 
