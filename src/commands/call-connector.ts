@@ -32,11 +32,8 @@ export function callConnectorAt(url: string, token: string): CallConnector {
     }).catch((error: unknown) => {
       throw explainNoAnswer(url, error);
     });
-    const target = URL.parse(response.headers.get('location') ?? '', url);
-    if (response.status >= 300 && response.status < 400 && target !== null)
-      throw new Error(`The server at ${url} redirects to ${target.origin}. Is --connector its address?`);
     const answer: unknown = await response.json().catch(() => null);
-    if (!response.ok) throw explainRefusal(url, response.status, answer);
+    if (!response.ok) throw explainRefusal(url, response, answer);
     const read = endpoint.answers[0]?.schema?.safeParse(answer);
     if (read?.success !== true) throw notOfThisVersion(url, response.status);
     return read.data as never;
@@ -50,7 +47,10 @@ function explainNoAnswer(url: string, error: unknown): Error {
   return new Error(`No connector answers at ${url} (${cause?.code ?? message}). Is --connector its address?`);
 }
 
-function explainRefusal(url: string, status: number, answer: unknown): Error {
+function explainRefusal(url: string, { status, headers }: Response, answer: unknown): Error {
+  const target = status < 400 ? URL.parse(headers.get('location') ?? '', url) : null;
+  if (target !== null)
+    return new Error(`The server at ${url} redirects to ${target.origin}. Is --connector its address?`);
   const refusal = connectorErrorBody.safeParse(answer).data;
   if (refusal === undefined) return notOfThisVersion(url, status);
   if (refusal.error === 'unauthorized')

@@ -31,15 +31,17 @@ export function readConnectorUrl(value: string | boolean | undefined): string {
 /** The token of `--token-file` or the environment. @throws UsageError */
 export function readToken(options: CommandOptions, env: Environment): string {
   const file = options['token-file'];
-  const source = file === undefined ? 'CONNECTOR_API_TOKEN' : `--token-file ${String(file)}`;
-  const token = (
-    file === undefined ? (env['CONNECTOR_API_TOKEN'] ?? '') : readTokenFile(String(file))
-  ).trim();
-  if (token === '' && file === undefined)
-    throw new UsageError('The token is missing: set CONNECTOR_API_TOKEN, or pass --token-file FILE.');
-  if (token === '') throw new UsageError(`${source} is empty.`);
+  const isSetting = file === undefined;
+  const source = isSetting ? 'CONNECTOR_API_TOKEN' : `--token-file ${String(file)}`;
+  const token = (isSetting ? (env['CONNECTOR_API_TOKEN'] ?? '') : readTokenFile(String(file))).trim();
+  if (token === '')
+    throw new UsageError(
+      isSetting
+        ? 'The token is missing: set CONNECTOR_API_TOKEN, or pass --token-file FILE.'
+        : `${source} is empty.`,
+    );
   // No header can contain it, and the error that fetch throws then quotes it.
-  if (!/^[!-~]+$/.test(token))
+  if (!/^[\x21-\x7e]+$/.test(token))
     throw new UsageError(`${source} is no token: it contains white space, or a character that is not ASCII.`);
   return token;
 }

@@ -1,5 +1,5 @@
 import { callSink } from '../connector/consumers/call-sink.ts';
-import { checkHandlers } from '../connector/consumers/check-handlers.ts';
+import { demandHandlers } from '../connector/consumers/check-handlers.ts';
 import { DEFAULT_ATTEMPTS, DEFAULT_DEADLINE_MS } from '../connector/consumers/consumers.ts';
 import {
   type ChangeHandlers,
@@ -41,8 +41,7 @@ export async function deliver(
   changes: Change | readonly Change[],
 ): Promise<Delivered> {
   const handlers: ChangeHandlers = typeof handler === 'function' ? { onChange: handler } : handler;
-  const checked = checkHandlers(handlers);
-  if ('problem' in checked) throw new TypeError(`the given object ${checked.problem}`);
+  demandHandlers(handlers);
   const sink = createHandlerSink(handlers);
   const taken: Change[] = [];
   const deadLetters: Delivered['deadLetters'][number][] = [];

@@ -159,7 +159,8 @@ function refuseMissing(
     response.status(status).json({ error: 'beyond_feed', message, feedId, lastSeq });
     return true;
   }
-  if (after >= deletedSeq || (after === 0 && !(first !== undefined && first.seq <= deletedSeq))) return false;
+  if (after >= deletedSeq) return false;
+  if (after === 0 && (first === undefined || first.seq > deletedSeq)) return false;
   const advice = `List the messages again, then continue with \`after=${deletedSeq}\`.`;
   const message = `Changes after ${after} were deleted; the first that is kept is ${deletedSeq + 1}. ${advice}`;
   const { status } = CONNECTOR_ERRORS.changes_deleted;

@@ -35,6 +35,12 @@ export function checkHandlers(given: unknown): CheckedHandlers {
   return { handlers: given as ChangeHandlers };
 }
 
+/** Throws a TypeError if JavaScript code passed something else than handlers. */
+export function demandHandlers(given: unknown): void {
+  const checked = checkHandlers(given);
+  if ('problem' in checked) throw new TypeError(`the given object ${checked.problem}`);
+}
+
 function isWithin(value: unknown, least: number, most: number): boolean {
   if (value === undefined) return true;
   return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most;

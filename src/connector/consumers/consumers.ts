@@ -1,6 +1,6 @@
 import { repeat } from '../../runtime/clock/repeat.ts';
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
-import { checkHandlers } from './check-handlers.ts';
+import { demandHandlers } from './check-handlers.ts';
 import { type Consumer, type ConsumerOptions, createConsumer } from './consumer.ts';
 import type { ConsumerMetrics } from './consumer-metrics.ts';
 import { addConsumer, CONSUMER, type ConsumerRow, MEMBER, readConsumers } from './consumer-store.ts';
@@ -50,9 +50,7 @@ interface Running {
  */
 export function createConsumers(options: ConsumersOptions): Consumers {
   const { database, clock, logger, presence, notifier, feed, handlers } = options;
-  const checked = handlers === undefined ? undefined : checkHandlers(handlers);
-  if (checked !== undefined && 'problem' in checked)
-    throw new TypeError(`the given object ${checked.problem}`);
+  if (handlers !== undefined) demandHandlers(handlers);
   const running = new Map<string, Running>();
   /** Versions of consumers that could not be opened. */
   const unopened = new Map<string, number>();

@@ -133,22 +133,16 @@ async function send(
     ...(limit === undefined ? {} : { signal: limit }),
   }).catch(fail);
   const answer: unknown = await response.json().catch(() => (limit?.aborted === true ? fail() : undefined));
-  if (response.ok && (answer !== undefined || response.status === 204)) return answer;
+  const { ok, status } = response;
+  if (ok && (answer !== undefined || status === 204)) return answer;
   // A proxy before the server answers with a page.
-  if (response.ok)
-    throw new ApiError(
-      call,
-      response.status,
-      'not_json',
-      `The response of ${path.split('?')[0]} is not JSON.`,
-    );
+  if (ok) throw new ApiError(call, status, 'not_json', `The response of ${path.split('?')[0]} is not JSON.`);
   const { error, message, field, hint } = (answer ?? {}) as Readonly<Record<string, string | undefined>>;
   // The command was started again: the server replaces this page by one that says how to be admitted.
   if (error === 'session_required') location.reload();
-  const words =
-    message ?? hint ?? REFUSALS[error ?? ''] ?? `The server responded with status ${response.status}.`;
+  const words = message ?? hint ?? REFUSALS[error ?? ''] ?? `The server responded with status ${status}.`;
   const named = field ?? (error === 'invalid_phone_number' ? 'phoneNumber' : undefined);
-  throw new ApiError(call, response.status, error ?? String(response.status), words, named);
+  throw new ApiError(call, status, error ?? String(status), words, named);
 }
 
 /** A client of a table of endpoints below a prefix. */
