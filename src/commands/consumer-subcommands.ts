@@ -87,7 +87,9 @@ export const CONSUMER_SUBCOMMANDS: Readonly<Record<string, ConsumerSubcommand>> 
     options: SETTINGS,
     run: onOne(async (call, params, { options }) => {
       const filter = await readFilter(options, async () => (await call('getConsumer', { params })).filter);
-      return await call('changeConsumer', { params, body: { ...readSettings(options), filter } });
+      const body = givenFields({ ...readSettings(options), filter });
+      if (Object.keys(body).length === 0) throw new UsageError('Pass a setting to change. See --help.');
+      return await call('changeConsumer', { params, body });
     }),
   },
   pause: {

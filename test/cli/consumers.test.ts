@@ -137,6 +137,7 @@ describe('npm run consumers', () => {
       ['create', 'crm', '--queue', 'q', '--redis-url-file', '/nowhere/file'],
       '--redis-url-file cannot be read: ',
     ],
+    [['change', 'crm'], 'Pass a setting to change. See --help.\n'],
     [['replay', 'crm'], '<from> is missing: '],
     [['dance'], 'There is no subcommand "dance".\n'],
     [

@@ -17,14 +17,16 @@ import { progressLine } from './report/text-report.ts';
 import { abortOnSignals, complain, EXIT, listOf, print, putReport } from './suite/suite-output.ts';
 import { integrationSuite, readObserver, readProfile, receiverSuite } from './suites.ts';
 
-/** Prints each check with its rule. */
-function listChecks(profile: Profile): void {
-  for (const { id, tier, level, rule, needs = [] } of [...checksOf(profile), ...INTEGRATION_CHECKS]) {
-    const needed = (needs as readonly string[]).filter((need) => need !== 'loopback');
-    print(
-      `${tier} ${level.padEnd(6)} ${id.padEnd(32)} ${rule}${needed.length === 0 ? '' : ` (${needed.join(', ')})`}\n`,
-    );
+/** Prints each check with its rule, and what it needs. */
+function listChecks(profile: Profile, isJson: boolean): void {
+  const listed = [];
+  for (const { id, tier, level, rule, needs: all = [] } of [...checksOf(profile), ...INTEGRATION_CHECKS]) {
+    const needs = (all as readonly string[]).filter((need) => need !== 'loopback');
+    const needed = needs.length === 0 ? '' : ` (${needs.join(', ')})`;
+    if (isJson) listed.push({ id, tier, level, rule, needs });
+    else print(`${tier} ${level.padEnd(6)} ${id.padEnd(32)} ${rule}${needed}\n`);
   }
+  if (isJson) print(`${JSON.stringify(listed)}\n`);
 }
 
 const failedIds = ({ results }: Report): readonly string[] =>
@@ -67,7 +69,7 @@ async function main(words: readonly string[]): Promise<number> {
   if (given === null) return EXIT.conforms;
   const { options } = given;
   if (options['list'] === true) {
-    listChecks(readProfile(options));
+    listChecks(readProfile(options), options['json'] === true);
     return EXIT.conforms;
   }
   demandWritable(options['junit'], options['html']);

@@ -76,13 +76,18 @@ describe('npm run certify', () => {
     const judge = (...words: readonly string[]) =>
       certify(consumer.url, '--profile', 'standard-webhooks', '--only', 'batch,effects', ...words);
     const storage = ['--storage-command', `echo {action} >> ${folder.path}.log`];
-    const [list, all] = await Promise.all([
+    const [list, json, all] = await Promise.all([
       judge('--list'),
+      judge('--list', '--json'),
       judge('--batch', '100', '--observe', consumer.url, ...storage),
     ]);
     await consumer.close();
     expect(list.stdout).toMatch(/^E must {3}effects\.after-trouble .+ \(observer, storage\)$/m);
     expect(list.stdout).not.toContain('payload.message-received');
+    expect(JSON.parse(json.stdout)).toContainEqual({
+      ...{ id: 'effects.after-trouble', tier: 'E', level: 'must', needs: ['observer', 'storage'] },
+      rule: expect.any(String),
+    });
     expect(all.stdout).toContain('6 of 6 checks kept, 1 of 7 not checked.');
     expect(all.stdout).toContain('--restart-command: 1 check');
     expect(readFileSync(`${folder.path}.log`, 'utf8')).toBe('stop\nstart\n');
