@@ -107,22 +107,12 @@ describe('npm run consumers', () => {
     expect((await json('change', 'crm', '--types', 'all')).filter).toEqual({});
   });
 
-  it.each([
-    [['show', 'nobody'], 'not_found: No consumer with this id.\n'],
-    [
-      ['create', 'crm', '--url', 'https://10.0.0.1/x'],
-      'invalid_request: url: its host must have a public address, and only public ones.\n',
-    ],
-    [
-      ['replay', 'handler', 'yesterday'],
-      'invalid_request: from: must be `now`, `beginning`, the `seq` of a change, or an ISO 8601 time with an offset.\n',
-    ],
-    [
-      ['delete', 'handler'],
-      'consumer_is_handler: Processes have handlers, and would create it again and skip changes. Start all of them without CONNECTOR_HANDLERS first, or pause it instead.\n',
-    ],
-  ])('ends with 1 and the reason of the connector: %j', async (words, reason) => {
-    expect(await run(...words)).toEqual({ code: 1, stdout: '', stderr: reason });
+  it('ends with 1 and the reason of the connector', async () => {
+    expect(await run('show', 'nobody')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'not_found: No consumer with this id.\n',
+    });
   });
 
   it.each([
@@ -188,22 +178,6 @@ describe('npm run consumers', () => {
     });
     vi.stubEnv('CONNECTOR_API_TOKEN', '');
     expect((await run('list')).stderr).toContain('The token is missing');
-  });
-
-  it('lists its subcommands in its help', async () => {
-    const { stdout } = await run('--help');
-    for (const name of [
-      'list',
-      'create',
-      'show',
-      'change',
-      'pause',
-      'resume',
-      'replay',
-      'rotate-secret',
-      'delete',
-    ])
-      expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'));
   });
 
   it('has an option for each setting that a consumer can be changed by', async () => {

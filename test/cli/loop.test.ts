@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
 import postgres from 'postgres';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Loop, type LoopOptions, startLoop } from '../../src/commands/loop.ts';
 import { portsFrom } from '../../src/commands/ports.ts';
 import { runService } from '../../src/commands/run-service.ts';
@@ -13,48 +12,15 @@ import { loopOptions } from '../../src/testing/loop-options.ts';
 import { Browser } from '../support/browser.ts';
 import { asAdmin, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readEvents } from '../support/event-reader.ts';
-import { findFreePort, findPortBase, isFree } from '../support/find-free-port.ts';
+import { findFreePort, findPortBase } from '../support/find-free-port.ts';
 import { startTestLoop } from '../support/loop.ts';
 import { callJson, createLoopClient } from '../support/loop-client.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
-import { proves } from '../support/proves.ts';
 import { runTestConnector } from '../support/run-test-connector.ts';
 import { serve } from '../support/serve.ts';
 
 describe('the loop', () => {
   const test = loopOfFile();
-  let connectionId: string;
-  let snapshotId: string;
-
-  beforeAll(async () => {
-    connectionId = await test.client.qrConnection();
-    ({ id: snapshotId } = await test.sandbox<{ id: string }>('POST', '/snapshots', {}));
-  });
-
-  afterEach(() => test.sandbox('POST', `/snapshots/${snapshotId}/restore`));
-
-  it('delivers what a contact writes to the connector in a signed webhook', async () => {
-    proves('service.qr.events', 'events.post');
-    const { client, loop } = test;
-    await client.failPolls();
-
-    const messageId = await client.write(connectionId, 'Hello');
-    await loop.settle();
-
-    expect(await client.messages()).toEqual([
-      expect.objectContaining({
-        id: messageId,
-        connectionId,
-        direction: 'incoming',
-        peer: '447700900201',
-        text: 'Hello',
-        firstSeenBy: 'webhook',
-      }),
-    ]);
-    const [delivery] = await client.deliveries();
-    expect(delivery).toMatchObject({ messageId, outcome: 'delivered' });
-    expect(JSON.stringify(delivery?.headers).toLowerCase()).toContain('"x-service-signature":"sha256=');
-  });
 
   it('streams events, and ends the stream cleanly when it closes', async () => {
     const { client, loop, close } = await startTestLoop();
@@ -67,63 +33,6 @@ describe('the loop', () => {
     await reader.ended;
     expect(reader.answer.complete).toBe(true);
     await close();
-  });
-
-  it('repairs a dropped webhook by polling', async () => {
-    proves('delivery.reconcile');
-    const { client, loop } = test;
-    await client.dropWebhooks();
-
-    const messageId = await client.write(connectionId, 'Anybody there?');
-    await loop.settle();
-    await client.sync();
-
-    expect(await client.messages()).toEqual([
-      expect.objectContaining({ id: messageId, peer: null, text: 'Anybody there?', firstSeenBy: 'poll' }),
-    ]);
-    expect(await client.deliveries()).toEqual([expect.objectContaining({ messageId, outcome: 'dropped' })]);
-  });
-
-  it('has every event in the feed, numbered without gaps, once it has settled', async () => {
-    const { client, loop } = test;
-    const texts = Array.from({ length: 40 }, (_, index) => `Message ${index}`);
-
-    const ids = await Promise.all(texts.map((text) => client.write(connectionId, text)));
-    await loop.settle();
-
-    const changes = await client.changes();
-    const created = changes.filter(({ type }) => type === 'message.created');
-    expect(created.map(({ messageId }) => messageId).sort()).toEqual([...ids].sort());
-    expect(changes.map(({ seq }) => seq)).toEqual(changes.map((_, index) => index + 1));
-  });
-
-  it('shows a sent message as read after time was advanced', async () => {
-    const { client, loop } = test;
-    const { baseUrl, apiKey, sandboxUrl } = loop.info();
-    const { messageId } = await callJson<{ messageId: string }>(`${baseUrl}/messages`, {
-      method: 'POST',
-      token: apiKey,
-      body: { connectionId, to: '447700900201', text: 'Good morning' },
-    });
-
-    await callJson(`${sandboxUrl}/sandbox/v1/clock/advance`, { method: 'POST', body: { ms: 60_000 } });
-    await loop.settle();
-
-    expect(await client.messages()).toEqual([
-      expect.objectContaining({ id: messageId, direction: 'outgoing', status: 'read' }),
-    ]);
-    const statuses = (await client.changes()).filter(({ messageId: of }) => of === messageId);
-    expect(statuses.at(-1)?.data).toMatchObject({ status: 'read' });
-  });
-
-  it('accepts the same credential at the legacy address', async () => {
-    proves('versioning.legacy');
-    const { legacyBaseUrl, baseUrl, apiKey } = test.loop.info();
-    const [legacy, current] = await Promise.all(
-      [legacyBaseUrl, baseUrl].map((url) => callJson(`${url}/connections`, { token: apiKey })),
-    );
-    expect(legacyBaseUrl).not.toBe(baseUrl);
-    expect(legacy).toEqual(current);
   });
 
   it('ends each JSON answer with a line break, so that answers in a terminal are on separate lines', async () => {
@@ -148,19 +57,6 @@ describe('the loop', () => {
       `A process is already running on this data: ${test.loop.info().sandboxUrl}/sandbox/v1/info returns its addresses`,
     );
     await expect(second).rejects.toThrow('PLATFORM_DATABASE_URL=postgres://… npm start -- --port-base 4200');
-  });
-
-  it('keeps the port of its connector during a reset', async () => {
-    const port = Number(new URL(test.connectorUrl).port);
-    let isReset = false;
-    const resetting = test.sandbox('POST', '/reset', {}).finally(() => {
-      isReset = true;
-    });
-    while (!isReset) {
-      expect(await isFree(port)).toBe(false);
-      await setImmediate();
-    }
-    await resetting;
   });
 
   it('answers requests to its connector with 200 or 503 during a reset', async () => {

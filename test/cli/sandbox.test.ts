@@ -6,6 +6,7 @@ import { listen } from '../support/listen.ts';
 import { startTestLoop } from '../support/loop.ts';
 import { callJson } from '../support/loop-client.ts';
 import { ofFile } from '../support/of-file.ts';
+import type { Caller } from '../support/read-lists.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
 /** Several processes start in a test, on a machine that may be busy. */
@@ -38,10 +39,10 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
 
   // biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
   const json = async (...words: string[]): Promise<any> => JSON.parse(await told(...words, '--json'));
-  const service = (method: string, path: string, body?: unknown): Promise<Record<string, never>> => {
-    const { baseUrl, apiKey } = test.loop.info();
-    return callJson(`${baseUrl}${path}`, { method, token: apiKey, body });
-  };
+  const service: Caller = (...call) => test.service(...call);
+  /** The id of the front desk. */
+  const firstId = async (): Promise<string | undefined> =>
+    (await service<{ connections: { id: string }[] }>('GET', '/connections')).connections[0]?.id;
 
   it('info: prints addresses and the key', async () => {
     const { baseUrl, apiKey } = test.loop.info();
@@ -67,8 +68,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
     const { code, stderr } = await run('info', 'key');
     expect(code).toBe(2);
     expect(stderr).toMatch(/^There is no field "key"\. The fields are baseUrl, .*apiKey/);
-    const { connections } = (await service('GET', '/connections')) as { connections?: { id: string }[] };
-    const id = connections?.[0]?.id ?? '';
+    const id = (await firstId()) ?? '';
     expect([await told('id', FRONT_DESK), await told('id', 'Front desk'), await told('id', id)]).toEqual([
       id,
       id,
@@ -143,9 +143,8 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
 
   it('connections: lists those of all workspaces, in pages', async () => {
     const { entries } = await json('connections');
-    const { connections } = (await service('GET', '/connections')) as { connections?: { id: string }[] };
     expect(entries[0]).toEqual({
-      id: connections?.[0]?.id,
+      id: await firstId(),
       workspaceId: test.loop.info().workspaceId,
       phoneNumber: FRONT_DESK,
       label: 'Front desk',
@@ -179,11 +178,10 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
   });
 
   it('say, received: people write, and receive what was sent to them', async () => {
-    const { connections } = (await service('GET', '/connections')) as { connections?: { id: string }[] };
-    const connectionId = connections?.[0]?.id ?? '';
+    const connectionId = (await firstId()) ?? '';
     const byNumber = await told('say', FRONT_DESK, CONTACT, 'Hello', 'there');
     const byId = await json('say', connectionId, CONTACT, 'Again');
-    const { messages } = (await service('GET', '/messages?limit=2')) as { messages?: object[] };
+    const { messages } = await service<{ messages: object[] }>('GET', '/messages?limit=2');
     expect(messages).toMatchObject([
       { id: byId.messageId, text: 'Again', connectionId },
       { id: byNumber, text: 'Hello there', connectionId },
@@ -195,7 +193,7 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
 
   it('pair: adds a number; an existing number is refused in one line', async () => {
     const id = await told('pair', '447700900150', 'Second desk');
-    const { connection } = (await service('GET', `/connections/${id}`)) as { connection?: object };
+    const { connection } = await service<{ connection: object }>('GET', `/connections/${id}`);
     expect(connection).toMatchObject({
       status: 'connected',
       phoneNumber: '447700900150',
@@ -209,21 +207,18 @@ describe('npm run sandbox', { timeout: SLOW_MS }, () => {
   });
 
   it('scan, enter-code: pair the phone of an owner', async () => {
-    const make = async (): Promise<string> => {
-      const made = (await service('POST', '/connections', {})) as { connection?: { id: string } };
-      return made.connection?.id ?? '';
-    };
-    const statusOf = async (id: string): Promise<string | undefined> =>
-      ((await service('GET', `/connections/${id}`)) as { connection?: { status: string } }).connection
-        ?.status;
+    const make = async (): Promise<string> =>
+      (await service<{ connection: { id: string } }>('POST', '/connections', {})).connection.id;
+    const statusOf = async (id: string): Promise<string> =>
+      (await service<{ connection: { status: string } }>('GET', `/connections/${id}`)).connection.status;
     const scanned = await make();
     expect(await told('scan', scanned)).toBe('paired');
     const named = await make();
     expect(await json('scan', named, '447700900160')).toEqual({ ok: true });
     const typed = await make();
     const body = { phoneNumber: '447700900161' };
-    const { code } = (await service('POST', `/connections/${typed}/pairing-code`, body)) as { code?: string };
-    expect(await told('enter-code', typed, code ?? '')).toBe('paired');
+    const { code } = await service<{ code: string }>('POST', `/connections/${typed}/pairing-code`, body);
+    expect(await told('enter-code', typed, code)).toBe('paired');
     expect(await Promise.all([scanned, named, typed].map(statusOf))).toEqual(Array(3).fill('connected'));
     expect((await run('scan', scanned)).stderr).toMatch(/^already_connected: /);
     expect((await run('enter-code', await make(), 'AAAA-AAAA')).stderr).toMatch(/^code_expired: /);

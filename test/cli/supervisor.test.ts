@@ -207,13 +207,23 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
 });
 
 describe('a supervisor', () => {
+  /** One of a single process that is ready. */
+  async function start(): Promise<SpawnedCommand> {
+    const database = await createTestDatabase({ connector: true });
+    const more = { DATABASE_URL: database.url, CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789' };
+    const command = supervise(['--processes', '1'], more);
+    onTestFinished(async () => {
+      await command.kill();
+      await database.drop();
+    });
+    await command.said(/all processes ready/);
+    return command;
+  }
+
   it(
     'that is killed leaves no process behind, and its processes shut down gracefully',
     async () => {
-      const database = await createTestDatabase({ connector: true });
-      const more = { DATABASE_URL: database.url, CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789' };
-      const command = supervise(['--processes', '1'], more);
-      await command.said(/all processes ready/);
+      const command = await start();
       tell(command, 'SIGKILL');
       // Resolves when the last process that writes to it is gone.
       await command.ended;
@@ -221,7 +231,6 @@ describe('a supervisor', () => {
         name: 'connector-1',
         msg: expect.stringMatching(/^stopping/),
       });
-      await database.drop();
     },
     SLOW_MS,
   );
@@ -229,10 +238,7 @@ describe('a supervisor', () => {
   it(
     'that is told to stop waits for its processes, and exits with 1 if one is killed meanwhile',
     async () => {
-      const database = await createTestDatabase({ connector: true });
-      const more = { DATABASE_URL: database.url, CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789' };
-      const command = supervise(['--processes', '1'], more);
-      await command.said(/all processes ready/);
+      const command = await start();
       const { pid = Number.NaN } = readLog(command).find(({ msg }) => msg === 'connector ready') ?? {};
       process.kill(pid, 'SIGSTOP');
       tell(command, 'SIGTERM');
@@ -240,7 +246,6 @@ describe('a supervisor', () => {
       process.kill(pid, 'SIGKILL');
       expect((await command.ended).code).toBe(1);
       expect(readLog(command).at(-1)).toMatchObject({ name: 'supervisor', level: 'error' });
-      await database.drop();
     },
     SLOW_MS,
   );
