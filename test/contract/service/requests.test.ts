@@ -22,11 +22,29 @@ const { text: _text, ...withoutText } = send;
 
 describe('a send', () => {
   it('is accepted with exactly one of text and media', () => {
-    proves('messages.send.one', 'messages.send.both');
+    proves('messages.send.one', 'messages.send.both', 'errors.text_or_media', 'choice.content.neither');
     expect(refusal(sendMessageRequest, send)).toBe('taken');
     expect(refusal(sendMessageRequest, { ...withoutText, media })).toBe('taken');
     expect(refusal(sendMessageRequest, { ...send, media })).toEqual({ error: 'text_or_media' });
     expect(refusal(sendMessageRequest, withoutText)).toEqual({ error: 'text_or_media' });
+    const broken = { ...send, text: '', media: { filename: 'a.png', data: '!' } };
+    expect(refusal(sendMessageRequest, broken)).toEqual({ error: 'text_or_media' });
+  });
+
+  it.each([
+    ['connectionId', { connectionId: undefined }],
+    ['connectionId', { connectionId: '' }],
+    ['connectionId', { connectionId: 7 }],
+    ['text', { text: '' }],
+    ['text', { text: 12 }],
+    ['idempotencyKey', { idempotencyKey: '' }],
+    ['idempotencyKey', { idempotencyKey: 1 }],
+  ])('names an invalid %s: %j', (field, change) => {
+    proves('messages.send.connectionId', 'messages.send.text');
+    expect(refusal(sendMessageRequest, { ...send, ...change })).toMatchObject({
+      error: 'invalid_request',
+      field,
+    });
   });
 
   it('accepts 4096 characters and refuses 4097, however many code units each has', () => {
@@ -42,8 +60,16 @@ describe('a send', () => {
   });
 
   it('reports an invalid recipient as a field, not as invalid_phone_number', () => {
-    proves('choice.to.field');
-    for (const to of ['+15551234567', '1555 1234567', '', 'abc', '0015551234567', 15551234567, undefined]) {
+    proves('messages.send.to', 'choice.to.field');
+    for (const to of [
+      '+15551234567',
+      '1555 1234567',
+      '',
+      '٤٩١٥١١',
+      '0015551234567',
+      15551234567,
+      undefined,
+    ]) {
       expect(refusal(sendMessageRequest, { ...send, to })).toMatchObject({
         error: 'invalid_request',
         field: 'to',
@@ -51,19 +77,33 @@ describe('a send', () => {
     }
   });
 
-  it('names the offending key inside the media', () => {
-    proves('media.data', 'media.filename', 'limits.media', 'choice.media.characters');
-    const over = { ...media, data: 'A'.repeat(16 * 1024 * 1024 + 4) };
-    expect(refusal(sendMessageRequest, { ...withoutText, media: over })).toMatchObject({
-      error: 'invalid_request',
-      field: 'media.data',
-    });
-    expect(refusal(sendMessageRequest, { ...withoutText, media: { ...media, data: '!' } })).toMatchObject({
-      field: 'media.data',
-    });
-    expect(refusal(sendMessageRequest, { ...withoutText, media: { ...media, filename: 7 } })).toMatchObject({
-      field: 'media.filename',
-    });
+  it.each([
+    ['media.filename', { filename: undefined }],
+    ['media.filename', { filename: '' }],
+    ['media.filename', { filename: 'x'.repeat(256) }],
+    ['media.mimetype', { mimetype: undefined }],
+    ['media.mimetype', { mimetype: 7 }],
+    ['media.data', { data: undefined }],
+    ['media.data', { data: 7 }],
+    ['media.data', { data: '' }],
+    ['media.data', { data: 'QUJ' }],
+    ['media.data', { data: 'QUJD=' }],
+    ['media.data', { data: 'QQ=' }],
+    ['media.data', { data: 'Q===' }],
+    ['media.data', { data: 'QQ==QUJD' }],
+    ['media.data', { data: 'QU-_' }],
+    ['media.data', { data: 'QUJD QUJD' }],
+    ['media.data', { data: 'QUJD\nQUJD' }],
+    ['media.data', { data: 'QUJ\u0141' }],
+    ['media.data', { data: 'data:image/png;base64,QUJD' }],
+    ['media.caption', { caption: 7 }],
+    ['media.caption', { caption: 'x'.repeat(4097) }],
+    ['media.data', { data: 'A'.repeat(16 * 1024 * 1024 + 4) }],
+  ])('names the invalid %s inside the media: %j', (field, change) => {
+    proves('media.filename', 'media.mimetype', 'media.data', 'media.caption');
+    proves('limits.media', 'choice.media.characters');
+    const wrong = { ...withoutText, media: { ...media, ...change } };
+    expect(refusal(sendMessageRequest, wrong)).toMatchObject({ error: 'invalid_request', field });
   });
 
   it('accepts 16 MB of base64', () => {
@@ -99,6 +139,7 @@ describe('a page of messages', () => {
   });
 
   it('refuses any other limit, and names the field', () => {
+    proves('messages.list.limit', 'limits.page', 'choice.limit.refused');
     for (const limit of ['0', '101', '-1', '1.5', '1e1', '0x10', ' 5', '5 ', '', 'x', '٥', ['5', '6']]) {
       expect(refusal(listMessagesQuery, { limit })).toMatchObject({
         error: 'invalid_request',
@@ -115,10 +156,12 @@ describe('a page of messages', () => {
 describe('pairing, receipts and the webhook', () => {
   it('refuses every phoneNumber except digits, with its own code', () => {
     proves('connections.pairing-code.digits', 'connections.pairing-code.no-clean-up');
-    expect(refusal(pairingCodeRequest, { phoneNumber: '15551234567' })).toBe('taken');
-    for (const phoneNumber of ['+15551234567', ' 15551234567', '15551234567\n', '1-555-123', '', 7, null]) {
+    for (const phoneNumber of ['12345', '15551234567', '123456789012345'])
+      expect(refusal(pairingCodeRequest, { phoneNumber })).toBe('taken');
+    const clean = ['+15551234567', ' 15551234567', '15551234567\n', '1-555-123', '49 151 123'];
+    const others = ['', '0151123456', '1234', '1234567890123456', '٤٩١٥١١٢٣٤٥', 15551234567, null];
+    for (const phoneNumber of [...clean, ...others])
       expect(refusal(pairingCodeRequest, { phoneNumber })).toEqual({ error: 'invalid_phone_number' });
-    }
     expect(refusal(pairingCodeRequest, {})).toEqual({ error: 'invalid_phone_number' });
   });
 
@@ -134,15 +177,24 @@ describe('pairing, receipts and the webhook', () => {
     proves('messages.read.one-required', 'messages.read.connection-required');
     expect(refusal(readReceiptRequest, { connectionId: 'c1', phone: '15551234567' })).toBe('taken');
     expect(refusal(readReceiptRequest, { connectionId: 'c1', messageId: 'm1' })).toBe('taken');
-    expect(refusal(readReceiptRequest, { connectionId: 'c1' })).toMatchObject({
-      error: 'invalid_request',
-      field: 'messageId',
-    });
-    expect(refusal(readReceiptRequest, { messageId: 'm1' })).toMatchObject({ field: 'connectionId' });
+    for (const [field, fields] of [
+      ['connectionId', { connectionId: undefined, phone: '15551234567' }],
+      ['connectionId', { connectionId: 7, phone: '15551234567' }],
+      ['messageId', {}],
+      ['messageId', { messageId: '' }],
+      ['messageId', { messageId: 7 }],
+      ['phone', { phone: '+15551234567' }],
+      ['phone', { phone: '' }],
+    ] as const)
+      expect(refusal(readReceiptRequest, { connectionId: 'c1', ...fields })).toMatchObject({
+        error: 'invalid_request',
+        field,
+      });
   });
 
   it('requires a URL for the webhook', () => {
-    expect(refusal(putWebhookRequest, {})).toMatchObject({ error: 'invalid_request', field: 'url' });
+    for (const body of [{}, { url: null }, { url: 7 }, { url: '' }])
+      expect(refusal(putWebhookRequest, body)).toMatchObject({ error: 'invalid_request', field: 'url' });
     expect(refusal(putWebhookRequest, { url: 'https://crm.example/hook' })).toBe('taken');
   });
 });

@@ -60,31 +60,6 @@ describe('pairing by code', () => {
       await life.service.platform.time.run();
     });
 
-    test('is refused for anything but digits, which are not cleaned up', async () => {
-      proves('connections.pairing-code.digits', 'connections.pairing-code.no-clean-up');
-      proves('errors.invalid_phone_number');
-      const { key, id } = await life.begin();
-      const refused = [400, { error: 'invalid_phone_number' }];
-      const bad = [
-        '+4915112345678',
-        '49 151 12345678',
-        '49-151-12345678',
-        ' 4915112345678',
-        '4915112345678\n',
-      ];
-      const worse = ['', '0151123456', '1234', '1234567890123456', '٤٩١٥١١٢٣٤٥', 4915112345678, null];
-      for (const phoneNumber of [...bad, ...worse]) {
-        expect(await life.answers(life.on(key, 'POST', id, '/pairing-code', { phoneNumber }))).toEqual(
-          refused,
-        );
-      }
-      expect(await life.answers(life.on(key, 'POST', id, '/pairing-code', {}))).toEqual(refused);
-      const noBody = await life.answers(life.on(key, 'POST', id, '/pairing-code'));
-      expect(noBody).toMatchObject([400, { error: 'invalid_request', field: 'body' }]);
-      expect(await life.codeOf(key, id, '12345')).toMatch(/-/);
-      expect(await life.codeOf(key, id, '123456789012345')).toMatch(/-/);
-    });
-
     test('is only for `qr` connections that are not live', async () => {
       proves('connections.pairing-code.qr-only', 'connections.pairing-code.live');
       proves('state.pairing-code.live');

@@ -61,16 +61,6 @@ describe('GET /account', () => {
     await expect(refused).rejects.toMatchObject({ code: 'invalid_key' });
   });
 
-  test('requires messaging.read', async () => {
-    proves('account.get.scope');
-    const { id } = await open();
-    const call = async (scopes: 'messaging.read' | 'messaging.manage') => {
-      const { key } = await service.platform.apiKeys.create(id, { scopes: [scopes] });
-      return (await service.call('GET', '/account', { key })).status;
-    };
-    expect([await call('messaging.read'), await call('messaging.manage')]).toEqual([200, 403]);
-  });
-
   test('a number that pairs takes a slot; one beyond the slots takes none, and counts as a connection', async () => {
     proves('account.slots.used', 'account.slots.available', 'account.connections.total');
     proves('account.connections.connected');

@@ -1,117 +1,17 @@
 import { decodeJwt } from 'jose';
-import * as oauth from 'oauth4webapi';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { seedWorkspace } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
-import { PATHS, REDIRECT_URI, returned, startOauthWorld, worldOfFile } from './oauth-fixture.ts';
+import { PATHS, returned, startOauthWorld, worldOfFile } from './oauth-fixture.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
 const world = worldOfFile();
 
-/** How far the service's clock, which stands still, lies from the one that the foreign client reads. */
-function skew(): number {
-  return Math.round((world.service.platform.time.now() - systemClock.now()) / 1_000);
-}
-
 describe('a foreign client', () => {
-  it('gets from the address of the server to tokens, a call, a refresh and a revocation', async () => {
-    proves('oauth.discovery', 'oauth.code', 'oauth.paths', 'oauth.client-auth', 'oauth.consent.automatic');
-    proves('oauth.refresh.rotates');
-    proves('auth.oauth.token', 'auth.bearer');
-    proves('limits.tokens');
-    proves('choice.oauth.developer');
-    const { service } = world;
-    const app = await world.register();
-    const insecure = { [oauth.allowInsecureRequests]: true };
-    const issuer = new URL(service.origin);
-    const server = await oauth.processDiscoveryResponse(
-      issuer,
-      await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...insecure }),
-    );
-    const client: oauth.Client = { client_id: app.clientId, [oauth.clockSkew]: skew() };
-    const proof = oauth.ClientSecretPost(app.clientSecret);
-
-    const verifier = oauth.generateRandomCodeVerifier();
-    const state = oauth.generateRandomState();
-    const address = new URL(String(server.authorization_endpoint));
-    address.search = new URLSearchParams({
-      client_id: app.clientId,
-      redirect_uri: REDIRECT_URI,
-      response_type: 'code',
-      scope: 'messaging.read messaging.send',
-      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-      state,
-    }).toString();
-    const back = await fetch(address, { redirect: 'manual' });
-    expect(back.status).toBe(303);
-    const location = new URL(String(back.headers.get('location')));
-    expect(location.href.startsWith('https://crm.example/oauth/callback?tenant=7&code=')).toBe(true);
-
-    const validated = oauth.validateAuthResponse(server, client, location, state);
-    const exchanged = await oauth.authorizationCodeGrantRequest(
-      server,
-      client,
-      proof,
-      validated,
-      REDIRECT_URI,
-      verifier,
-      insecure,
-    );
-    expect(exchanged.headers.get('cache-control')).toBe('no-store');
-    const tokens = await oauth.processAuthorizationCodeResponse(server, client, exchanged);
-    expect(tokens).toMatchObject({
-      token_type: 'bearer',
-      expires_in: 900,
-      scope: 'messaging.read messaging.send',
-    });
-
-    const api = `${service.origin}/api/v1`;
-    const request = new Request(`${api}/connections`, {
-      headers: { authorization: `Bearer ${tokens.access_token}` },
-    });
-    const claims = await oauth.validateJwtAccessToken(server, request, api, {
-      ...insecure,
-      [oauth.clockSkew]: skew(),
-    });
-    expect(claims).toMatchObject({
-      iss: service.origin,
-      aud: [api, `${service.origin}/api/mcp`],
-      client_id: app.clientId,
-      scope: 'messaging.read messaging.send',
-    });
-    expect(claims.exp - claims.iat).toBe(900);
-
-    const called = await oauth.protectedResourceRequest(
-      tokens.access_token,
-      'GET',
-      new URL(`${api}/connections`),
-      undefined,
-      null,
-      insecure,
-    );
-    expect(await called.json()).toMatchObject({ connections: [{ id: world.connectionId }] });
-
-    const first = String(tokens.refresh_token);
-    const refreshed = await oauth.processRefreshTokenResponse(
-      server,
-      client,
-      await oauth.refreshTokenGrantRequest(server, client, proof, first, insecure),
-    );
-    const second = String(refreshed.refresh_token);
-    expect(second).not.toBe(first);
-    expect(refreshed.expires_in).toBe(900);
-    expect(decodeJwt(refreshed.access_token).jti).not.toBe(claims.jti);
-    const gone = await oauth.revocationRequest(server, client, proof, second, insecure);
-    await oauth.processRevocationResponse(gone);
-    const { status, body } = await service.call('GET', '/connections', { key: refreshed.access_token });
-    expect([status, body]).toEqual([401, { error: 'invalid_token' }]);
-  });
-
   it('finds one issuer in all documents, and keys without private parts', async () => {
+    proves('oauth.paths');
     const { origin } = world.service;
     const { body, headers } = await world.send('GET', '/.well-known/oauth-authorization-server');
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');

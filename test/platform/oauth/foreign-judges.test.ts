@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { decodeJwt } from 'jose';
 import * as client from 'openid-client';
 import { describe, expect, it } from 'vitest';
 import { findPortBase } from '../../support/find-free-port.ts';
@@ -43,10 +44,19 @@ describe('openid-client', () => {
 
   it('gets from the address of the server to tokens, a call, a refresh and a revocation', async () => {
     proves('oauth.discovery', 'oauth.code', 'oauth.client-auth', 'oauth.refresh.rotates');
+    proves('oauth.consent.automatic', 'auth.oauth.token', 'limits.tokens', 'choice.oauth.developer');
     const config = await discover();
     const { back, checks } = await begin(config);
     const tokens = await client.authorizationCodeGrant(config, back, checks);
     expect(tokens).toMatchObject({ expires_in: 900, scope: 'messaging.read messaging.manage' });
+    const { iat = 0, exp, ...claims } = decodeJwt(tokens.access_token);
+    expect(exp).toBe(iat + 900);
+    expect(claims).toMatchObject({
+      iss: world.service.origin,
+      aud: [`${world.service.origin}/api/v1`, `${world.service.origin}/api/mcp`],
+      client_id: config.clientMetadata().client_id,
+      scope: 'messaging.read messaging.manage',
+    });
 
     const list = new URL(`${world.service.origin}/api/v1/connections`);
     const call = (token: string) => client.fetchProtectedResource(config, token, list, 'GET');

@@ -18,10 +18,20 @@ let app: TestApp;
 let narrow: TestApp;
 let disabled: TestApp;
 let other: TestApp;
+/** Of the other app. */
+let tokens: Awaited<ReturnType<typeof world.obtainTokens>>;
+const SECOND_URI = 'https://crm.example/second';
+const refreshing = (refresh_token: string) => ({ grant_type: 'refresh_token', refresh_token });
+const ASSERTION = {
+  client_secret: undefined,
+  client_assertion: 'a.b.c',
+  client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+};
 
 beforeAll(async () => {
-  app = await world.register();
+  app = await world.register({ redirectUris: [REDIRECT_URI, SECOND_URI] });
   other = await world.register({ name: 'Another' });
+  tokens = await world.obtainTokens(other);
   narrow = await world.register({ scopes: ['messaging.read'] });
   disabled = await world.register();
   await world.service.platform.oauth.apps.setEnabled(disabled.clientId, false);
@@ -54,6 +64,14 @@ const RETURNED: readonly (readonly [what: string, fields: Fields, error: string]
   ['an empty list of connections', { connection_ids: '' }, 'invalid_request'],
   ['a list of connections without ids', { connection_ids: '[]' }, 'invalid_request'],
   ['a list of blanks', { connection_ids: ' ' }, 'invalid_request'],
+  ['a form that is posted', { response_mode: 'form_post' }, 'invalid_request'],
+  ['a code with a blank', { response_type: ' code' }, 'unsupported_response_type'],
+  ['a challenge with a line end', { code_challenge: `${'A'.repeat(43)}\n` }, 'invalid_request'],
+  ['a challenge in base64', { code_challenge: `${'A'.repeat(42)}+` }, 'invalid_request'],
+  ['scopes parted by two blanks', { scope: 'messaging.read  messaging.send' }, 'invalid_scope'],
+  ['a name of every object', { scope: '__proto__ constructor' }, 'invalid_scope'],
+  ['two resources', { resource: ['a', 'b'] }, 'invalid_target'],
+  ['connections with NUL', { connection_ids: 'c1\u0000' }, 'invalid_request'],
 ];
 
 /** What is answered by a page of ours: nobody is sent anywhere. */
@@ -77,6 +95,11 @@ const UNRETURNED: readonly (readonly [what: string, fields: Fields])[] = [
     { redirect_uri: 'https://crm.example@evil.example/oauth/callback?tenant=7' },
   ],
   ['a suffix of the host', { redirect_uri: 'https://crm.example.evil.example/oauth/callback?tenant=7' }],
+  ['an encoded slash', { redirect_uri: 'https://crm.example/oauth%2Fcallback?tenant=7' }],
+  ['a slash at the end', { redirect_uri: 'https://crm.example/oauth/callback/?tenant=7' }],
+  ['another alphabet', { redirect_uri: 'https://ｃrm.example/oauth/callback?tenant=7' }],
+  ['a backslash', { redirect_uri: 'https://crm.example\\@evil.example/oauth/callback?tenant=7' }],
+  ['a line end', { redirect_uri: `${REDIRECT_URI}\r\nLocation: https://evil.example` }],
   ['a trailing dot', { redirect_uri: 'https://crm.example./oauth/callback?tenant=7' }],
   ['a script', { redirect_uri: 'javascript:alert(1)' }],
   ['two redirect addresses', { redirect_uri: [REDIRECT_URI, 'https://evil.example/'] }],
@@ -99,10 +122,13 @@ describe('an authorize request', () => {
     for (const [what, fields] of UNRETURNED) {
       const reply = await world.authorize(app, fields);
       expect([what, reply.status, reply.headers.get('location')]).toEqual([what, 400, null]);
+      expect(reply.text).not.toContain('evil.example');
       expect(reply.headers.get('content-type')).toBe('text/html; charset=utf-8');
       expect(reply.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     }
     expect((await world.authorize(disabled)).status).toBe(400);
+    const slash = { resource: `${world.service.origin}/api/v1/` };
+    expect(returned(await world.authorize(app, slash)).get('error')).toBe('invalid_target');
   });
 
   it('may have no state, and parameters without a value, which count as omitted', async () => {
@@ -168,6 +194,18 @@ const REDEEMED: readonly (readonly [what: string, fields: () => Fields, status: 
   ['two codes', () => ({ code: ['a', 'b'] }), 400, 'invalid_request'],
   ['no redirect address', () => ({ redirect_uri: undefined }), 400, 'invalid_request'],
   ['another redirect address', () => ({ redirect_uri: 'https://crm.example/other' }), 400, 'invalid_grant'],
+  ['the second address of the client', () => ({ redirect_uri: SECOND_URI }), 400, 'invalid_grant'],
+  ['a refresh token as code', () => ({ code: tokens.refresh }), 400, 'invalid_grant'],
+  ['an access token as code', () => ({ code: tokens.access }), 400, 'invalid_grant'],
+  ['an access token to refresh', () => refreshing(tokens.access), 400, 'invalid_grant'],
+  ['a refresh token of another', () => refreshing(tokens.refresh), 400, 'invalid_grant'],
+  [
+    'an assertion',
+    () => ({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer' }),
+    400,
+    'unsupported_grant_type',
+  ],
+  ['a key in place of the secret', () => ASSERTION, 401, 'invalid_client'],
   ['no verifier', () => ({ code_verifier: undefined }), 400, 'invalid_request'],
   ['a wrong verifier', () => ({ code_verifier: VERIFIER }), 400, 'invalid_grant'],
   ['a verifier of 42 characters', () => ({ code_verifier: 'a'.repeat(42) }), 400, 'invalid_request'],
@@ -186,7 +224,14 @@ const REDEEMED: readonly (readonly [what: string, fields: () => Fields, status: 
 describe('a token request', () => {
   it('is refused for each error, and the code remains valid for its owner', async () => {
     const code = await world.obtainCode(app);
-    for (const [what, fields, status, error] of REDEEMED) {
+    const { verifier } = code;
+    const more = [
+      'the verifier with NUL',
+      () => ({ code_verifier: `${verifier}\0` }),
+      400,
+      'invalid_request',
+    ] as const;
+    for (const [what, fields, status, error] of [...REDEEMED, more]) {
       const reply = await world.redeem(app, code, fields());
       expect([what, reply.status, reply.body['error']]).toEqual([what, status, error]);
       expect([what, reply.headers.get('cache-control')]).toEqual([what, 'no-store']);
@@ -197,77 +242,45 @@ describe('a token request', () => {
   it('is accepted only as a form in the body, with one client authentication', async () => {
     const code = await world.obtainCode(app);
     const proof = { client_id: app.clientId, client_secret: app.clientSecret };
-    const form = { grant_type: 'authorization_code', code: code.code, code_verifier: code.verifier };
-    const right = encode({ ...proof, ...form, redirect_uri: REDIRECT_URI });
-    const type = { 'content-type': 'application/x-www-form-urlencoded' };
+    const fields = { grant_type: 'authorization_code', code: code.code, code_verifier: code.verifier };
+    const form = { ...fields, redirect_uri: REDIRECT_URI };
+    const right = encode({ ...proof, ...form });
+    const type = 'application/x-www-form-urlencoded';
+    const send = (body: string, headers: object = {}, path: string = PATHS.token) =>
+      world.send('POST', path, { body, headers: { 'content-type': type, ...headers } });
+    const get = await world.send('GET', `${PATHS.token}?${right}`);
+    expect([get.status, get.body['error']]).toEqual([405, 'invalid_request']);
     const basic = `Basic ${Buffer.from(`${app.clientId}:${app.clientSecret}`).toString('base64')}`;
-    const cases: readonly (readonly [string, string, string, RequestInit, number, string])[] = [
-      ['a GET', 'GET', `${PATHS.token}?${right}`, {}, 405, 'invalid_request'],
-      ['a query', 'POST', `${PATHS.token}?${right}`, { headers: type }, 400, 'invalid_request'],
-      [
-        'a query beside the form',
-        'POST',
-        `${PATHS.token}?x=1`,
-        { headers: type, body: right },
-        400,
-        'invalid_request',
-      ],
-      [
-        'JSON',
-        'POST',
-        PATHS.token,
-        { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ ...proof, ...form }) },
-        400,
-        'invalid_request',
-      ],
-      [
-        'plain text',
-        'POST',
-        PATHS.token,
-        { headers: { 'content-type': 'text/plain' }, body: right },
-        400,
-        'invalid_request',
-      ],
-      [
-        'a compressed body',
-        'POST',
-        PATHS.token,
-        { headers: { ...type, 'content-encoding': 'gzip' }, body: right },
-        400,
-        'invalid_request',
-      ],
-      [
-        'a long body',
-        'POST',
-        PATHS.token,
-        { headers: type, body: `${right}&x=${'x'.repeat(20_000)}` },
-        400,
-        'invalid_request',
-      ],
-      ['an empty body', 'POST', PATHS.token, { headers: type, body: '' }, 401, 'invalid_client'],
-      [
-        'Basic',
-        'POST',
-        PATHS.token,
-        { headers: { ...type, authorization: basic }, body: encode({ ...form, redirect_uri: REDIRECT_URI }) },
-        401,
-        'invalid_client',
-      ],
-      [
-        'Basic beside the form',
-        'POST',
-        PATHS.token,
-        { headers: { ...type, authorization: basic }, body: right },
-        400,
-        'invalid_request',
-      ],
+    const malformed: readonly (readonly [what: string, reply: Promise<OauthReply>])[] = [
+      ['a query', world.send('POST', `${PATHS.token}?${right}`, { headers: { 'content-type': type } })],
+      ['a query beside the form', send(right, {}, `${PATHS.token}?x=1`)],
+      ['JSON', send(JSON.stringify({ ...proof, ...form }), { 'content-type': 'application/json' })],
+      ['plain text', send(right, { 'content-type': 'text/plain' })],
+      ['parts', send(right, { 'content-type': 'multipart/form-data; boundary=x' })],
+      ['UTF-16', send(right, { 'content-type': `${type}; charset=utf-16` })],
+      ['two charsets', send(right, { 'content-type': `${type}; charset=utf-8; charset=utf-16` })],
+      ['two types', send(right, { 'content-type': `${type}, application/json` })],
+      ['a compressed body', send(right, { 'content-encoding': 'gzip' })],
+      ['a long body', send(`${right}&x=${'x'.repeat(20_000)}`)],
+      ['a name twice, once encoded', send(`${right}&c%6fde=x`)],
+      ['Basic beside the form', send(right, { authorization: basic })],
     ];
-    for (const [what, method, path, init, status, error] of cases) {
-      const reply = await world.send(method, path, init);
-      expect([what, reply.status, reply.body['error']]).toEqual([what, status, error]);
-      if (what === 'Basic') expect(reply.headers.get('www-authenticate')).toBe('Basic realm="oauth"');
+    for (const [what, reply] of malformed) {
+      const { status, body } = await reply;
+      expect([what, status, body['error']]).toEqual([what, 400, 'invalid_request']);
     }
-    expect((await world.redeem(app, code)).status).toBe(200);
+    const bare = encode({ ...form, client_id: app.clientId });
+    for (const [what, reply, challenge] of [
+      ['an empty body', send(''), null],
+      ['Basic', send(encode(form), { authorization: basic }), 'Basic realm="oauth"'],
+      ['Bearer', send(bare, { authorization: `Bearer ${app.clientSecret}` }), 'Bearer realm="oauth"'],
+    ] as const) {
+      const { status, body, headers } = await reply;
+      expect([what, status, body['error']]).toEqual([what, 401, 'invalid_client']);
+      expect(headers.get('www-authenticate')).toBe(challenge);
+    }
+    const utf8 = { 'content-type': `${type}; Charset="UTF-8"` };
+    expect((await send(right, utf8)).status).toBe(200);
   });
 
   it('revokes what a code issued if the code is used again', async () => {

@@ -154,16 +154,6 @@ describe('GET /messages', () => {
     expect((await list(key)).messages.map((message) => message.text)).toEqual(['licensed', 'lapsed']);
   });
 
-  test.each(['0', '101', '-1', '1.5', '1e1', 'ten', ' 5', ''])('refuses the limit "%s"', async (limit) => {
-    proves('messages.list.limit');
-    proves('limits.page');
-    proves('errors.invalid_request', 'errors.body.field');
-    proves('choice.limit.refused');
-    const { key } = await seedWorkspace(service);
-    const answer = await service.call('GET', `/messages?limit=${encodeURIComponent(limit)}`, { key });
-    expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field: 'limit' }]);
-  });
-
   test('refuses a cursor that is forged, or from another filter or workspace', async () => {
     proves('messages.list.cursor', 'choice.cursor.refused', 'choice.cursor.bound');
     const { key, connectionId } = await seedWorkspace(service);

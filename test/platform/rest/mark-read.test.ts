@@ -111,21 +111,6 @@ describe('POST /messages/read', () => {
     expect(await unread()).toHaveLength(3);
   });
 
-  it.each([
-    ['connectionId', { connectionId: undefined, phone: ANNA }],
-    ['connectionId', { connectionId: 7, phone: ANNA }],
-    ['messageId', {}],
-    ['messageId', { messageId: '' }],
-    ['messageId', { messageId: 7 }],
-    ['phone', { phone: `+${ANNA}` }],
-    ['phone', { phone: '' }],
-  ])('refuses an invalid %s and names it: %j', async (field, body) => {
-    proves('messages.read.connection-required', 'messages.read.one-required');
-    const { mark } = await seed();
-    const answer = await mark(body);
-    expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
-  });
-
   it('returns 402 while the license is expired', async () => {
     proves('choice.unlicensed.refused');
     const { connectionId, mark, unread } = await seed();

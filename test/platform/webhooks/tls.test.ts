@@ -87,12 +87,4 @@ describe('delivery without a tunnel', () => {
     expect(await failThreeTimes()).toEqual(['depth_zero_self_signed_cert']);
     expect(paths).toEqual([]);
   });
-
-  it('sends nothing to a name that was public when it was set and no longer is', async () => {
-    await fixture.configuration.put(WORKSPACE, 'https://hooks.example.com/here');
-    addresses = [{ address: '169.254.169.254', family: 4 }];
-    await fixture.emit(receivedEvent('cmessage1'));
-    expect(await failThreeTimes()).toEqual(['address_refused']);
-    expect(paths).toEqual([]);
-  });
 });
