@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { listPartitions } from '../../src/connector/db/time-partitions.ts';
-import { createKeyRing, generateSealingKey, SealingError } from '../../src/runtime/sealing/key-ring.ts';
 import { ofTest } from '../support/of-file.ts';
 import { ConnectorWorld, type RunningConnector, WEBHOOK_URL } from './support/running-connector.ts';
 import type { ServiceMessage } from './support/scripted-service.ts';
@@ -78,24 +77,6 @@ describe('a connector', () => {
     });
   });
 
-  it('merges what webhooks and polls report about a message into one row', async () => {
-    const running = await world.start();
-    const message = world.service.addMessage('c1', world.clock.now() - 1_234);
-    await running.deliver(received({ ...message, createdAt: world.clock.now() }), world.secret);
-    await running.runPolls();
-    expect((await running.ask('GET', `/v1/messages/${message.id}`)).body).toMatchObject({
-      peer: '15551234567',
-      createdAt: new Date(message.createdAt).toISOString(),
-      status: null,
-      firstSeenBy: 'webhook',
-    });
-    await running.connector.settle();
-    const types = (await changes(running))
-      .filter((change) => change.messageId === message.id)
-      .map(({ type }) => type);
-    expect(types).toEqual(['message.created', 'message.updated']);
-  });
-
   it('reaches the state of the service whichever events were dropped', async () => {
     const running = await world.start();
     const { service } = world;
@@ -126,16 +107,6 @@ describe('a connector', () => {
     const all = await changes(running);
     expect(all.map(({ seq }) => seq)).toEqual(all.map((_change, index) => index + 1));
     expect(all.filter(({ type }) => type === 'message.created')).toHaveLength(60);
-  });
-
-  it('reports the changes of a poll on demand soon after its answer', async () => {
-    const running = await world.start();
-    const message = world.service.addMessage('c1', world.clock.now());
-    await running.ask('POST', '/v1/sync', { body: {} });
-    expect(await changes(running)).toMatchObject([
-      { seq: 1, type: 'connection.updated' },
-      { seq: 2, type: 'message.created', messageId: message.id },
-    ]);
   });
 
   it('begins at once with what the API asks for: a retry, and the number of a change', async () => {
@@ -205,35 +176,6 @@ describe('a connector', () => {
     }
   });
 
-  it('accepts a delivery signed with a secret that another process has just stored', async () => {
-    const first = await world.start();
-    await world.clock.advance(60_000);
-    await world.start({ webhookPublicUrl: 'https://moved.example/hook' });
-    const message = world.service.addMessage('c1', world.clock.now());
-    await world.clock.advance(250);
-    expect((await first.deliver(received(message), world.secret)).status).toBe(200);
-  });
-
-  it('accepts deliveries that were signed with the previous secret before its replacement, for 35 seconds', async () => {
-    const running = await world.start();
-    const old = world.secret;
-    const replacedAt = world.clock.now();
-    world.service.date = replacedAt;
-    await world.start({ webhookPublicUrl: 'https://moved.example/hook' });
-    await world.clock.advance(20_000);
-    const early = world.service.addMessage('c1', world.clock.now());
-    expect((await running.deliver(received(early), old, replacedAt - 1)).status).toBe(200);
-    const since = running.deliver(received(early), old, replacedAt + 1_000);
-    await world.clock.timerSet(250);
-    await world.clock.advance(250);
-    expect((await since).status).toBe(401);
-    await world.clock.advance(15_000);
-    const late = running.deliver(received(early), old, replacedAt - 1);
-    await world.clock.timerSet(250);
-    await world.clock.advance(250);
-    expect((await late).status).toBe(401);
-  });
-
   it('receives webhooks without ever calling the service if it has only a secret', async () => {
     const { service: _, ...options } = { service: undefined, webhookSecret: 'by hand' };
     const running = await world.start({
@@ -282,50 +224,6 @@ describe('a connector', () => {
     await world.clock.advance(20_000);
     await starting;
   });
-
-  it('reports a refused key, stops calling the service, and continues with another key', async () => {
-    const before = await world.start();
-    world.service.apiKeys.clear();
-    expect((await before.ask('POST', '/v1/sync')).body).toMatchObject({ error: 'service_refused' });
-    world.service.requests = [];
-    await before.runPolls();
-    await before.ask('POST', '/v1/sync');
-    expect(world.service.requests).toEqual([]);
-    expect((await before.ask('GET', '/v1/accounts')).body).toMatchObject({
-      accounts: [{ state: 'credential_refused' }],
-    });
-    expect((await before.ask('GET', '/v1/sync')).body).toMatchObject({
-      accounts: [{ lastPoll: { ok: false, error: 'invalid_key' } }],
-    });
-    await before.stop();
-    world.service.apiKeys.add('key-2');
-    const after = await world.start({ service: { baseUrl: world.service.baseUrl, apiKey: 'key-2' } });
-    expect((await after.ask('POST', '/v1/sync')).status).toBe(200);
-    expect((await after.ask('GET', '/v1/accounts')).body).toMatchObject({ accounts: [{ state: 'active' }] });
-  });
-
-  it('keeps working after its encryption key was replaced', async () => {
-    const before = await world.start();
-    const secret = world.secret;
-    await before.stop();
-    const newKey = generateSealingKey();
-    const during = await world.start({ keyRing: createKeyRing([newKey, world.sealingKey]) });
-    await during.stop();
-    const running = await world.start({ keyRing: createKeyRing([newKey]) });
-    expect(world.secret).toBe(secret);
-    const message = world.service.addMessage('c1', world.clock.now());
-    expect((await running.deliver(received(message), secret)).status).toBe(200);
-  });
-
-  it('refuses to start without the key that encrypted the stored data', async () => {
-    const before = await world.start();
-    await before.stop();
-    const secret = world.secret;
-    await expect(world.start({ keyRing: createKeyRing([generateSealingKey()]) })).rejects.toBeInstanceOf(
-      SealingError,
-    );
-    expect(world.secret).toBe(secret);
-  });
 });
 
 it.each([{ changeRetentionDays: 15 }, { messageRetentionDays: 15 }, {}])(
@@ -361,18 +259,6 @@ describe('the roles of a process', () => {
     await running.runPolls();
     const ids = await world.database.query('select id from connector.messages');
     expect(ids).toEqual([{ id: message.id }]);
-  });
-
-  it('web and worker together do the same as all', async () => {
-    const web = await world.start({ role: 'web' });
-    const worker = await world.start({ role: 'worker' });
-    const message = world.service.addMessage('c1', world.clock.now());
-    await web.deliver(received(message), world.secret);
-    const dropped = world.service.addMessage('c1', world.clock.now());
-    await worker.runPolls();
-    expect((await web.ask('GET', `/v1/messages/${dropped.id}`)).body).toMatchObject({ firstSeenBy: 'poll' });
-    const all = await changes(web);
-    expect(all.filter(({ type }) => type === 'message.created')).toHaveLength(2);
   });
 });
 

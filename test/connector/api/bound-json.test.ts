@@ -7,29 +7,6 @@ const MIB = 1024 * 1024;
 
 const connector = ofFile(runTestConnector);
 
-it.each([
-  ['application/json;charset=utf8', 400, 'limit'],
-  ['application/json; charset="UTF-8"', 400, 'limit'],
-  [
-    'application/json; charset=iso-8859-1',
-    400,
-    'body: must be JSON in UTF-8, but its charset is iso-8859-1.',
-  ],
-  ['application/json; charset=utf-16', 400, 'body: must be JSON in UTF-8, but its charset is utf-16.'],
-])('a body of type %s is read, or refused with the name of its charset', async (type, status, message) => {
-  const { url, token } = connector;
-  const answer = await fetch(`${url}/v1/sync`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': type },
-    body: '{"limit":1}',
-  });
-  expect(answer.status).toBe(status);
-  expect(await answer.json()).toMatchObject({
-    error: 'invalid_request',
-    message: expect.stringContaining(message),
-  });
-});
-
 it('a send whose text is not in UTF-8 is refused, and does not reach a contact with other characters', async () => {
   const { url, token } = connector;
   const answer = await fetch(`${url}/v1/messages`, {

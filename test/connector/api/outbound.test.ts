@@ -1,7 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Outbound } from '../../../src/contract/connector/outbound.ts';
-import { LIMITS } from '../../../src/contract/service/limits.ts';
 import { loopOfFile } from '../../support/loop-of-file.ts';
 
 const PHONE = '447700900201';
@@ -64,12 +63,6 @@ describe('a queued send', () => {
     expect(changes.at(-1)?.messageId).toBe(messageId);
   });
 
-  it('is created once for each reference, and a reference belongs to one body', async () => {
-    const first = await queue({ text: 'once' }, 'crm-7');
-    expect(await queue({ text: 'once' }, 'crm-7')).toBe(first);
-    await expect(queue({ text: 'twice' }, 'crm-7')).rejects.toThrow(/answered 409: .*reference_reused/);
-  });
-
   it.each([
     ['an unknown connection', { text: 'x', connectionId: 'nowhere' }, /404: .*not_found/],
     ['neither text nor file', {}, /400: .*invalid_request/],
@@ -83,16 +76,6 @@ describe('a queued send', () => {
     ['a file that is not base64', { media: { filename: 'a', mimetype: 'a/b', data: '***' } }, /400/],
   ])('is refused with %s', async (_what, content, refusal) => {
     await expect(queue(content)).rejects.toThrow(refusal);
-  });
-
-  it('may carry a file of 16 MB', { timeout: 120_000 }, async () => {
-    const bytes = Buffer.alloc((LIMITS.mediaBase64Characters / 4) * 3, 'file');
-    const media = { filename: 'large.bin', mimetype: 'application/pdf', data: bytes.toString('base64') };
-    const id = await queue({ media });
-    await running.loop.settle();
-    expect(await read(id)).toMatchObject({ state: 'sent', media: { filename: 'large.bin', caption: null } });
-    const sha256 = createHash('sha256').update(bytes).digest('hex');
-    expect((await received()).filter((each) => each.media?.sha256 === sha256)).toHaveLength(1);
   });
 });
 
@@ -161,20 +144,5 @@ describe('an operator', () => {
     }
     expect(new Set(shown)).toEqual(new Set(ids));
     expect(shown).toHaveLength(3);
-  });
-});
-
-describe('a file whose answer was lost', () => {
-  it.each(['lost_answer', 'reset'])('is unknown, and is sent once at most: %s', async (type) => {
-    const bytes = Buffer.from(randomUUID());
-    const media = { filename: 'voice-1.ogg', mimetype: 'audio/ogg', data: bytes.toString('base64') };
-    const match = { surface: 'api', method: 'POST', path: '/messages' };
-    await running.sandbox('PUT', '/faults', { rules: [{ id: type, match, action: { type }, first: 1 }] });
-    const id = await queue({ media });
-    await running.loop.settle();
-    expect(await read(id)).toMatchObject({ state: 'unknown', attempts: 1, lastError: 'network' });
-    const sha256 = createHash('sha256').update(bytes).digest('hex');
-    const arrived = (await received()).filter((each) => each.media?.sha256 === sha256);
-    expect(arrived).toHaveLength(type === 'lost_answer' ? 1 : 0);
   });
 });

@@ -38,8 +38,6 @@ async function forget(): Promise<void> {
   lines.length = 0;
 }
 
-const audited = (event: string): Line[] => lines.filter((line) => line.event === event);
-
 const { world, running } = connectorOfFile(() => ({ apiTokens, logger: collect() }));
 beforeAll(() => {
   linesAtStart = [...lines];
@@ -131,14 +129,6 @@ describe('the rights of a token', () => {
       },
     });
   });
-
-  it('are logged if a caller lacks one: who lacks which right for what', async () => {
-    await forget();
-    await running.ask('DELETE', '/v1/accounts/one', { token: TOKENS.read });
-    expect(audited('token.lacks_right')).toMatchObject([
-      { who: 'may-read', what: 'DELETE /v1/accounts/:id', result: 'operate', address: '127.0.0.1' },
-    ]);
-  });
 });
 
 describe('several tokens', () => {
@@ -159,17 +149,6 @@ describe('several tokens', () => {
 });
 
 describe('wrong tokens', () => {
-  it('are logged with the address and without the token', async () => {
-    await forget();
-    await running.ask('GET', '/v1/messages', { token: 'a-guess-of-somebody' });
-    await running.ask('POST', '/v1/messages', { token: null });
-    expect(audited('token.refused')).toMatchObject([
-      { level: 'info', msg: 'audit', what: 'GET /v1', result: 'unknown_token', address: '127.0.0.1' },
-      { level: 'info', msg: 'audit', what: 'POST /v1', result: 'no_token', address: '127.0.0.1' },
-    ]);
-    expect(JSON.stringify(lines)).not.toContain('a-guess-of-somebody');
-  });
-
   it('lock nobody out: after a hundred of them, a valid token from the same address is answered', async () => {
     await forget();
     const guess = () => running.ask('GET', '/v1/messages', { token: 'another-guess' });
@@ -178,54 +157,5 @@ describe('wrong tokens', () => {
       expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
     }
     expect((await running.ask('GET', '/v1/messages', { token: TOKENS.read })).status).toBe(200);
-  });
-});
-
-describe('the audit log', () => {
-  it('has an entry for a delivery whose signature is wrong', async () => {
-    await forget();
-    const event = { event: 'message.status', connection_id: 'c1', timestamp: world.clock.now() };
-    const old = world.clock.now() - 301_000;
-    expect((await running.deliver(event, 'secret-of-somebody-else', old)).status).toBe(401);
-    expect((await running.ask('POST', '/webhooks/messaging', { body: event })).status).toBe(401);
-    expect(audited('webhook.signature_refused')).toMatchObject([
-      { msg: 'audit', id: expect.any(String), result: 'stale_timestamp', address: '127.0.0.1' },
-      { msg: 'audit', id: expect.any(String), result: 'missing_header', address: '127.0.0.1' },
-    ]);
-    expect(JSON.stringify(lines)).not.toContain('secret-of-somebody-else');
-  });
-
-  it('has an entry for each call that changes rights or deletes something: who, what and the outcome', async () => {
-    await forget();
-    world.service.apiKeys.add('key-of-the-audit');
-    const { baseUrl } = world.service;
-    const as = { token: TOKENS.operate };
-    const { body: added } = await running.ask('POST', '/v1/accounts', {
-      ...as,
-      body: { baseUrl, apiKey: 'key-of-the-audit' },
-    });
-    await running.ask('POST', '/v1/accounts', { ...as, body: { baseUrl, apiKey: 'key-of-nobody' } });
-    await running.ask('POST', '/v1/webhook/rotate', { ...as, body: { accountId: String(added['id']) } });
-    await running.ask('DELETE', `/v1/accounts/${String(added['id'])}`, as);
-    await running.ask('POST', '/v1/accounts/oauth', { token: TOKENS.write });
-    await running.ask('POST', '/v1/dead-letters/abc-1/replay', as);
-    await running.ask('DELETE', '/v1/dead-letters/abc-1', as);
-    await running.ask('DELETE', '/v1/connections/c-unknown', { token: TOKENS.write });
-
-    const trail = lines.filter(({ msg }) => msg === 'audit');
-    const id = added['id'];
-    expect(trail.map(({ event, who, id: of, result }) => [event, who, of, result])).toEqual([
-      // Its webhook is registered.
-      ['account.changed', undefined, id, 'ok'],
-      ['account.added', 'may-operate', id, 'ok'],
-      ['account.added', 'may-operate', undefined, 'service_refused'],
-      ['secret.rotated', 'may-operate', id, 'ok'],
-      ['account.removed', 'may-operate', id, 'ok'],
-      ['consent.begun', 'may-write', undefined, 'oauth_not_configured'],
-      ['dead_letter.replayed', 'may-operate', 'abc-1', 'not_found'],
-      ['dead_letter.given_up', 'may-operate', 'abc-1', 'not_found'],
-      ['connection.deleted', 'may-write', 'c-unknown', 'not_found'],
-    ]);
-    expect(JSON.stringify(trail)).not.toContain('key-of');
   });
 });

@@ -170,10 +170,40 @@ describe('reading a verified body', () => {
     });
   });
 
-  it('knows that a connection is broken, whatever else the event holds', () => {
-    expect(read({ ...disconnectedEvent, connection: [] })).toMatchObject({
+  it.each([
+    ['no wa_id', { wa_id: undefined }],
+    ['a wa_id that is a number', { wa_id: 12345 }],
+    ['a text that is an object', { text: { body: 'Hello' } }],
+    ['a text that is a number', { text: 7 }],
+    ['a long address', { media_url: `https://media.example/${'a'.repeat(9_000)}` }],
+    ['a list for a type', { media_type: ['image/png'] }],
+    ['a time in ISO 8601', { timestamp: '2026-01-15 12:00:00+0000' }],
+    ['no time', { timestamp: null }],
+    ['an id that is a number', { id: 4711 }],
+  ])('knows the sender of a message with %s', (_, fields) => {
+    expect(read({ ...receivedEvent, message: { ...receivedEvent.message, ...fields } })).toMatchObject({
+      kind: 'message',
+      message: { direction: 'incoming', peer: '15551234567' },
+    });
+  });
+
+  it.each([
+    ['an end without zone', { license_expires: '2026-02-01T00:00:00' }],
+    ['an empty end', { license_expires: '' }],
+    ['an end in milliseconds', { license_expires: Date.UTC(2026, 1, 1) }],
+    ['a label that is a number', { label: 7 }],
+    ['a reason that is an object', { reason: { code: 'AUTH_LOST' } }],
+  ])('knows that a connection is broken, with %s', (_, fields) => {
+    const connection = { ...disconnectedEvent.connection, ...fields };
+    expect(read({ ...disconnectedEvent, connection })).toMatchObject({
       kind: 'connection',
-      reason: 'not readable: connection',
+      connection: { needsReconnect: true, status: 'disconnected' },
+    });
+  });
+
+  it.each([[[]], [null]])('knows that a connection is broken of which the event says %j', (connection) => {
+    expect(read({ ...disconnectedEvent, connection })).toMatchObject({
+      kind: 'connection',
       connection: { needsReconnect: true, status: 'disconnected' },
     });
   });

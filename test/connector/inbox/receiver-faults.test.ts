@@ -3,14 +3,7 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { openPool } from '../../support/database.ts';
 import { type FaultProxy, startFaultProxyFor } from '../../support/fault-proxy.ts';
-import {
-  newId,
-  openConnectorDatabase,
-  readAllChanges,
-  readLog,
-  readMessages,
-  T0,
-} from '../support/event-fixtures.ts';
+import { newId, openConnectorDatabase, readMessages, T0 } from '../support/event-fixtures.ts';
 import { deliver, type ReceiverFixture, startReceiver } from '../support/receiver-fixture.ts';
 
 let direct: Database;
@@ -74,52 +67,5 @@ describe('a receiver whose database fails', () => {
     proxy.thaw();
     const body = event(newId(), newId());
     expect(await deliverPatiently(body)).toBe(true);
-  });
-
-  it('stores accepted deliveries with one effect each if an answer of the database is lost', async () => {
-    await deliver(fixture.server, event(newId(), newId()));
-    // The connection was looked up, so that the session is free for the commit.
-    await expect.poll(() => fixture.polled).toHaveLength(1);
-    proxy.freeze('down');
-    const bodies = Array.from({ length: 10 }, () => event(newId(), newId()));
-    const waiting = Promise.all(bodies.map((body) => deliver(fixture.server, body)));
-    const settled = waiting.then(() => 'answered');
-    while ((await readLog(direct)).length < 2) {
-      // The first commit goes through; only its answer is held back.
-      expect(await Promise.race([settled, direct.ping().then(() => 'waiting')])).toBe('waiting');
-    }
-    proxy.cut();
-    proxy.thaw();
-    const first = await waiting;
-    for (const [index, answer] of first.entries()) {
-      if (answer.status !== 200) expect(await deliverPatiently(bodies[index] ?? '')).toBe(true);
-    }
-    expect(await readMessages(direct)).toHaveLength(11);
-    const created = (await readAllChanges(direct)).filter((change) => change.type === 'message.created');
-    expect(created).toHaveLength(11);
-  });
-
-  it('loses nothing that it acknowledged, and duplicates nothing, while its database connections are killed', async () => {
-    const bodies = Array.from({ length: 400 }, () => ({ connection: newId(), message: newId() }));
-    const taken = new Set<string>();
-    let next = 0;
-    const senders = Array.from({ length: 16 }, async () => {
-      for (let at = next++; at < bodies.length; at = next++) {
-        const { connection, message } = bodies[at] ?? { connection: '', message: '' };
-        if (await deliverPatiently(event(connection, message))) taken.add(message);
-        if (at % 20 === 10) {
-          await direct.query(
-            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-              WHERE application_name = 'receiver' AND datname = current_database()`,
-          );
-        }
-      }
-    });
-    await Promise.all(senders);
-    const stored = new Set((await readMessages(direct)).map((row) => row.id));
-    expect([...taken].filter((id) => !stored.has(id))).toEqual([]);
-    expect(taken.size).toBeGreaterThan(bodies.length / 2);
-    const created = (await readAllChanges(direct)).filter((change) => change.type === 'message.created');
-    expect(new Set(created.map((change) => change.message_id)).size).toBe(created.length);
   });
 });

@@ -96,46 +96,12 @@ describe('a delivery that is accepted', () => {
     expect(await readMessages(database)).toEqual([]);
   });
 
-  it.each([
-    ['no wa_id', { wa_id: undefined }],
-    ['a wa_id that is a number', { wa_id: 12345 }],
-    ['a text that is an object', { text: { body: 'Hello' } }],
-    ['a text that is a number', { text: 7 }],
-    ['a long address', { media_url: `https://media.example/${'a'.repeat(9_000)}` }],
-    ['a list for a type', { media_type: ['image/png'] }],
-    ['a time in ISO 8601', { timestamp: '2026-01-15 12:00:00+0000' }],
-    ['no time', { timestamp: null }],
-    ['an id that is a number', { id: 4711 }],
-  ])('may have %s: the message is stored with its sender', async (_, fields) => {
-    expect((await send(receivedBody(fields))).status).toBe(200);
-    expect(await readMessages(database)).toMatchObject([{ peer: '15551234567', direction: 'incoming' }]);
-    expect(await readLog(database)).toMatchObject([{ outcome: 'merged' }]);
-  });
-
   it('may have fields that cannot be read: the raw log and a metric name them', async () => {
     await send(receivedBody({ text: 7, media_type: [] }));
     expect(await readLog(database)).toMatchObject([
       { outcome: 'merged', reason: 'not readable: message.text, message.media_type' },
     ]);
     expect((await fixture.metrics.render()).text).toContain('connector_webhook_unread_total 1');
-  });
-
-  it.each([
-    ['an end without zone', { license_expires: '2026-02-01T00:00:00' }],
-    ['an empty end', { license_expires: '' }],
-    ['an end in milliseconds', { license_expires: Date.UTC(2026, 1, 1) }],
-    ['a label that is a number', { label: 7 }],
-    ['a reason that is an object', { reason: { code: 'AUTH_LOST' } }],
-    ['nothing about the connection', null],
-  ])('may report an outage with %s', async (_, fields) => {
-    const id = newId();
-    const connection =
-      fields === null ? null : { id, status: 'disconnected', needs_reconnect: true, ...fields };
-    const event = { event: 'connection.disconnected', connection_id: id, connection, timestamp: T0 };
-    expect((await send(JSON.stringify(event))).status).toBe(200);
-    expect(
-      await database.query('SELECT connection_id, status, needs_reconnect FROM connector.connections'),
-    ).toEqual([{ connection_id: id, status: 'disconnected', needs_reconnect: true }]);
   });
 
   it.each([
