@@ -267,30 +267,19 @@ describe('the control API answers', () => {
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' });
   });
 
-  it('413 for a body that is larger than any file', async () => {
-    const { status, body } = await test.call('PUT', '/timing', `"${'x'.repeat(21 * 1024 * 1024)}"`);
-    expect({ status, error: body.error }).toEqual({ status: 413, error: 'payload_too_large' });
-  });
-
   it.each([
     ['PUT', '/timing', {}, 'sendScale'],
-    ['PUT', '/timing', { sendScale: 'fast' }, 'sendScale'],
     ['PUT', '/timing', { sendScale: 1, pace: 2 }, 'pace'],
     ['POST', '/clock/advance', { ms: -1 }, 'ms'],
-    ['POST', '/clock/advance', { ms: 1, to: '2030-01-01T00:00:00Z' }, 'ms'],
     ['POST', '/clock/advance', { to: '2001-01-01T00:00:00Z' }, 'to'],
     ['GET', '/clock/due?limit=many', undefined, 'limit'],
     ['GET', '/deliveries?limit=0', undefined, 'limit'],
     ['GET', '/deliveries?limit=1&limit=2', undefined, 'limit'],
-    ['GET', '/deliveries?outcome=lost', undefined, 'outcome'],
     ['GET', '/deliveries?cursor=!', undefined, 'cursor'],
     ['GET', '/ledger?after=-1', undefined, 'after'],
     ['GET', '/ledger?since=1', undefined, 'since'],
     ['PUT', '/contacts/+49170', { onNetwork: true }, 'phone'],
-    ['PUT', '/contacts/491700000001', { onNetwork: 'yes' }, 'onNetwork'],
     ['POST', '/contacts/491700000001/messages', { connectionId: 'c1' }, 'text'],
-    ['POST', '/workspaces', { kind: 'reseller' }, 'kind'],
-    ['PUT', '/hosts/hooks.example.com', {}, 'target'],
     [
       'PUT',
       '/faults',

@@ -2,8 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { ofFile } from '../support/of-file.ts';
 import { startTestSandbox } from './fixture.ts';
 
-const MINUTE = 60_000;
-
 describe('phones and outages over the control API', () => {
   const bed = ofFile(startTestSandbox);
 
@@ -16,33 +14,10 @@ describe('phones and outages over the control API', () => {
     return answer.body.connection.id as string;
   }
 
-  async function statusOf(id: string): Promise<string | undefined> {
-    const { connections } = (await bed.api('GET', '/connections')).body;
-    return connections.find((connection: { id: string }) => connection.id === id)?.status;
-  }
-
   /** Timers of one connection. */
   const timersOf = (wanted: string, timers: { id: string; at: string }[]) =>
     timers.filter(({ id }) => id === wanted);
   const brief = ({ status, body }: { status: number; body: { error?: string } }) => [status, body.error];
-
-  test('an outage is detected when time is advanced, and ends', async () => {
-    const id = await addConnection();
-    const broken = await bed.call('POST', `/connections/${id}/outage`, { cause: 'opened_elsewhere' });
-    expect([broken.status, broken.body]).toEqual([200, { ok: true }]);
-    const { body } = await bed.call('POST', '/clock/advance', { ms: 5 * MINUTE });
-    expect(timersOf(id, body.fired)).toMatchObject([{ what: 'outage.found', id }]);
-    expect(await statusOf(id)).toBe('disconnected');
-    const mended = await bed.call('POST', `/connections/${id}/recover`);
-    expect([mended.status, mended.body]).toEqual([200, { ok: true }]);
-    expect(await statusOf(id)).toBe('open');
-    const { body: ledger } = await bed.call('GET', '/ledger');
-    const told = ledger.entries.filter((entry: { connectionId: string }) => entry.connectionId === id);
-    expect(told.map((entry: { event: string }) => entry.event)).toEqual([
-      'connection.disconnected',
-      'connection.connected',
-    ]);
-  });
 
   test('a recovery is shown among the due timers, and then takes effect', async () => {
     const id = await addConnection();

@@ -222,34 +222,6 @@ describe('the sandbox', () => {
       expect((await test.call('GET', '/deliveries')).body.entries).toHaveLength(2);
     });
 
-    it('report that there was no webhook', async () => {
-      await write(await test.qrConnection());
-      await test.service.platform.delivery.settle();
-      const { body } = await test.call('GET', '/deliveries');
-      expect(body.entries).toMatchObject([
-        { outcome: 'dropped', reason: 'no_webhook', url: null, attempts: [] },
-      ]);
-      readExactly(delivery, body.entries[0]);
-    });
-
-    it('can be resent with the same bytes', async () => {
-      await tunnel();
-      await write(await test.qrConnection());
-      await test.service.platform.delivery.settle();
-      const { body: list } = await test.call('GET', '/deliveries');
-      const { status, body } = await test.call('POST', `/deliveries/${list.entries[0].id}/resend`);
-      expect(status).toBe(200);
-      expect(body.attempts).toHaveLength(2);
-      expect(receiver.requests[1]).toEqual(receiver.requests[0]);
-      expect((await test.call('POST', '/deliveries/999/resend')).status).toBe(404);
-      expect((await test.call('POST', '/deliveries/abc/resend')).status).toBe(404);
-      const altered = await test.call('POST', `/deliveries/${list.entries[0].id}/resend`, {
-        tamper: 'body',
-        times: 3,
-      });
-      expect(altered.body.attempts).toHaveLength(5);
-    });
-
     it('have a ledger of every event, in order, whether or not it was delivered', async () => {
       await test.call('PUT', '/faults', {
         rules: [{ id: 'lose', match: { surface: 'webhook' }, action: { type: 'drop' }, first: 3 }],

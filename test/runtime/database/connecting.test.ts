@@ -134,21 +134,6 @@ describe('connecting', () => {
     await close();
   });
 
-  it('continues with the next of several hosts', async () => {
-    const { hostname, port } = new URL(test.url);
-    const closed = await findClosedPort();
-    const url = test.url.replace(`@${hostname}:${port}`, `@127.0.0.1:${closed},${hostname}:${port}`);
-    const database = openPool(url);
-    expect(await database.query('select 1 as one')).toEqual([{ one: 1 }]);
-    await database.close();
-  });
-
-  it('fails with the error of the last host if all fail', async () => {
-    const ports = [await findClosedPort(), await findClosedPort()];
-    const failure = await failureOf(`postgres://me@127.0.0.1:${ports[0]},127.0.0.1:${ports[1]}/base`);
-    expect(failure.reason).toBe('refused');
-  });
-
   it('waits for its own connections if the server grants fewer than it wants', async () => {
     const user = `few_${Math.random().toString(36).slice(2)}`;
     await asAdmin((sql) => sql.unsafe(`create role ${user} login password 'x' connection limit 2`));

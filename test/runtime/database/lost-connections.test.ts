@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type Database,
@@ -127,31 +127,6 @@ describe('lost connections', () => {
     resume.resolve();
     expect(await afterwards.promise).toBeInstanceOf(Error);
     expect(await database.query('select * from entry')).toEqual([]);
-  });
-
-  it('would do so without the guard (positive control: the bare driver)', async () => {
-    const bare = postgres(test.url, { max: 1, onnotice: () => undefined });
-    const begun = Promise.withResolvers<number>();
-    const resume = Promise.withResolvers<void>();
-    const afterwards = Promise.withResolvers<unknown>();
-    const outcome = bare
-      .begin(async (tx) => {
-        const [row] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`;
-        begun.resolve(row?.pid ?? 0);
-        await resume.promise;
-        await tx`insert into entry values (1, 'stray')`.then(afterwards.resolve, afterwards.resolve);
-        // If the callback settled, the driver would now send COMMIT.
-        await new Promise(() => undefined);
-      })
-      .catch((error: unknown) => error);
-    const pid = await begun.promise;
-    await asAdmin((admin) => admin`select pg_terminate_backend(${pid})`);
-    expect(await outcome).toBeInstanceOf(Error);
-    await bare`select 1`;
-    resume.resolve();
-    await afterwards.promise;
-    expect(await database.query('select half from entry')).toEqual([{ half: 'stray' }]);
-    await bare.end({ timeout: 0 });
   });
 
   it('rejects everything by its deadline on a frozen network, then works on new connections', async () => {

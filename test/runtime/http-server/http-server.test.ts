@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import {
@@ -277,17 +276,6 @@ describe('a drain', () => {
     await drained;
 
     expect(await countAnswered(load)).toBe(2 * CONNECTIONS);
-  });
-
-  it('is needed: closing the plain server loses requests of the same load', async () => {
-    const plain: Server = createServer({ keepAliveTimeout: 100 }, echo);
-    plain.listen(0, '127.0.0.1');
-    await once(plain, 'listening');
-    const load = await prepareLoad((plain.address() as AddressInfo).port);
-    await load.send();
-    plain.close();
-
-    expect(await countAnswered(load)).toBeLessThan(2 * CONNECTIONS);
   });
 
   it('refuses new connections at once while it finishes an open request', async () => {
