@@ -99,17 +99,22 @@ describe('creating a connection', () => {
   it('leaves the figures of the account as they were if one of them cannot be read', async () => {
     const shown = async () => {
       const { body } = await running.ask('GET', '/v1/accounts');
-      return (body as { accounts: { quota: { slots: object } }[] }).accounts[0]?.quota.slots;
+      return (body as { accounts: { quota: { slots: object; readAt: string } }[] }).accounts[0]?.quota;
     };
-    world.service.account.slots.available = 2;
-    await create();
-    expect(await shown()).toMatchObject({ total: 5, used: 2, available: 2 });
     const { account, fault } = world.service;
+    await create();
+    const before = await shown();
+    await world.clock.skip(1_000);
+    Object.assign(account.slots, { available: 2, nextExpiry: '2026-03-01T00:00:00.000Z' });
+    await create();
+    const known = { slots: { ...account.slots } };
+    expect(await shown()).toMatchObject(known);
+    expect(Date.parse((await shown())?.readAt ?? '')).toBe(Date.parse(before?.readAt ?? '') + 1_000);
     const slots = { ...account.slots, used: 4, available: 'one' };
     world.service.fault = (request) =>
       request.path === '/account' ? { status: 200, body: { ...account, slots } } : fault(request);
     expect((await create()).body).toMatchObject({ slotsAvailable: null, warning: null });
-    expect(await shown()).toMatchObject({ total: 5, used: 2, available: 2 });
+    expect(await shown()).toMatchObject(known);
   });
 
   it('creates one connection for each request without a key', async () => {
@@ -375,8 +380,10 @@ describe('several accounts', () => {
       body: { baseUrl: world.service.baseUrl, apiKey: 'key-2' },
     });
     expect((await create()).body['error']).toBe('account_required');
+    const own = await create({ body: { accountId: 'default' }, key: 'crm-1' });
     const other = await create({ body: { accountId: added.body['id'] }, key: 'crm-1' });
     expect(other.status).toBe(201);
+    expect(idOf(other)).not.toBe(idOf(own));
     expect((await create({ body: { accountId: 'nobody' } })).status).toBe(404);
     await running.ask('DELETE', `/v1/accounts/${String(added.body['id'])}`);
   });
