@@ -239,18 +239,10 @@ describe('calls', () => {
     }
   });
 
-  it.each([
-    ['status:ok', '`status:ok` must be an HTTP status, the beginning of one such as 4*, or none'],
-    [
-      'method:FETCH',
-      '`method:FETCH` has an unknown value; the values of method are GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS',
-    ],
-    [
-      'type:x',
-      '`type:x` has an unknown key; the keys are status, method, path, code, tool, credential, workspace, connection, message, fault. Put a text that contains a colon in quotation marks',
-    ],
-  ])('%s is refused', async (q, problem) => {
-    const { status, body } = await hook.call('GET', `/calls${query(q)}`);
-    expect([status, body.field, body.message]).toEqual([400, 'q', `'q': ${problem}.`]);
+  it('are refused with a status that is none', async () => {
+    expect((await hook.call('GET', `/calls${query('status:ok')}`)).body).toMatchObject({
+      field: 'q',
+      message: "'q': `status:ok` must be an HTTP status, the beginning of one such as 4*, or none.",
+    });
   });
 });

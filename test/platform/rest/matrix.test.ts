@@ -294,12 +294,6 @@ describe('every endpoint × every insufficient credential × every inaccessible 
     proves('auth.bearer', 'auth.key.scopes');
     proves('endpoints.bearer');
     proves('scopes.read', 'scopes.send', 'scopes.events', 'scopes.manage');
-    proves('connections.list.scope', 'connections.create.scope', 'connections.get.scope');
-    proves('connections.delete.scope', 'connections.restart.scope', 'connections.logout.scope');
-    proves('connections.pairing-code.scope');
-    proves('account.get.scope');
-    proves('messages.list.scope', 'messages.send.scope', 'messages.read.scope');
-    proves('webhook.get.scope', 'webhook.put.scope', 'webhook.rotate.scope');
     proves('service.resources');
     proves('wire.names');
     const answers: string[] = [];
