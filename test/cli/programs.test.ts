@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -9,9 +9,7 @@ import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/clien
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { loopOfFile } from '../support/loop-of-file.ts';
-import { makeFolder } from '../support/make-folder.ts';
 import { ROOT } from '../support/root.ts';
 import { spawnCli } from '../support/spawn-command.ts';
 
@@ -77,21 +75,4 @@ it.each([
   expect(tools.map(({ name }) => name)).toContain('why_is_it_missing');
   const { structuredContent } = await agent.callTool({ name: 'health', arguments: {} });
   expect(structuredContent).toMatchObject({ well: expect.any(Boolean) });
-});
-
-it('npm run connector exits with 2 before it starts anything if its handlers cannot be loaded', async () => {
-  const folder = makeFolder();
-  const module = join(folder, 'broken.mjs');
-  writeFileSync(module, 'export function {');
-  const { code, stdout, stderr } = await spawnCli('connector', [], {
-    CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
-    CONNECTOR_SEALING_KEYS: generateSealingKey(),
-    CONNECTOR_HANDLERS: module,
-  }).ended;
-  expect(stderr).toContain('CONNECTOR_HANDLERS: ');
-  expect(stderr).toContain(
-    "broken.mjs could not be loaded: SyntaxError: Unexpected token '{' (run node --check to see where)",
-  );
-  expect(stdout).not.toContain('ready');
-  expect(code).toBe(2);
 });

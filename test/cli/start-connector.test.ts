@@ -41,11 +41,6 @@ describe('startConnector with invalid arguments', () => {
     await expect(startConnector({ env, handlers })).rejects.toThrow('remove one of the two');
   });
 
-  it('refuses a handler module that does not exist', async () => {
-    const env = { ...SECRETS, CONNECTOR_HANDLERS: './no-such-module.js' };
-    await expect(startConnector({ env })).rejects.toThrow('no-such-module.js');
-  });
-
   it('reports why it could not start, and leaves nothing running', async () => {
     const env = { ...SECRETS, DATABASE_URL: 'postgres://nobody:secret-of-nobody@127.0.0.1:1/none' };
     const logger = new Lines();

@@ -207,20 +207,6 @@ describe('npm start with invalid arguments or settings', () => {
     return await spawnCli('start', words, env).ended;
   }
 
-  it('prints its options', async () => {
-    const { code, stdout, stderr } = await run(['--help']);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    for (const option of ['--json', '--port-base N', '--data-dir DIR', '--help', '--version']) {
-      expect(stdout).toContain(`  ${option} `);
-    }
-  });
-
-  it('refuses an invalid argument, and names it', async () => {
-    const { code, stdout, stderr } = await run(['--port-base', '80']);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toBe('--port-base must be 0 or a number from 1024 to 65515, not "80".\n');
-  });
-
   it('names every invalid setting, and prints no secret', async () => {
     const { code, stderr } = await run([], {
       RECONCILE_INTERVAL_MS: '5',

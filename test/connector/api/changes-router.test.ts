@@ -122,12 +122,6 @@ describe('GET /v1/changes', () => {
     });
   });
 
-  it('can be filtered by connection', async () => {
-    await write('a');
-    expect((await get('/v1/changes?connectionId=another')).body.changes).toEqual([]);
-    expect((await get('/v1/changes?connectionId=connection')).body.changes).toHaveLength(2);
-  });
-
   it('moves a reader on whose filter nothing passes, so that it never falls behind what is kept', async () => {
     await write('a');
     expect((await get('/v1/changes?connectionId=another')).body).toMatchObject({
@@ -135,6 +129,7 @@ describe('GET /v1/changes', () => {
       nextCursor: '2',
       hasMore: false,
     });
+    expect((await get('/v1/changes?connectionId=connection')).body.changes).toHaveLength(2);
   });
 
   it.each([
@@ -318,15 +313,6 @@ describe('GET /v1/changes/stream', () => {
     await write('a', 'b', 'c');
     const stream = await openStream('/v1/changes/stream?after=0', { 'Last-Event-ID': '3' });
     await stream.read();
-    expect(parseEvent(await stream.read()).id).toBe('4');
-    stream.abort();
-  });
-
-  it('begins after the newest change for `latest`', async () => {
-    await write('a', 'b');
-    const stream = await openStream('/v1/changes/stream?after=latest');
-    await stream.read();
-    await write('c');
     expect(parseEvent(await stream.read()).id).toBe('4');
     stream.abort();
   });
