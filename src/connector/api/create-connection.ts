@@ -4,11 +4,11 @@ import { LIMITS } from '../../contract/service/limits.ts';
 import type { ReadAccount } from '../../contract/service/read-answers.ts';
 import { abortAfter } from '../../runtime/clock/deadline.ts';
 import { storeQuota } from '../accounts/quota.ts';
-import { type CreationOutcome, createOnce, isLostAnswer } from '../connections/create-connection.ts';
+import { type CreationOutcome, createOnce, IN_PROGRESS_PAUSE_MS } from '../connections/create-connection.ts';
 import { type Creation, placeCreation } from '../connections/creation-store.ts';
 import { readMirrorRow } from '../db/connection-rows.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
-import { ServiceError } from '../service-client/service-errors.ts';
+import { isLostAnswer, isRefusal, ServiceError } from '../service-client/service-errors.ts';
 import { ApiError, invalid } from './api-error.ts';
 import { type ConnectionLifeOptions, isGone } from './connection-life.ts';
 import { type Operation, OtherAnswer } from './operations.ts';
@@ -73,25 +73,24 @@ async function create(
 ): Promise<Extract<CreationOutcome, { kind: 'created' | 'known' }>> {
   const options = { database, clock, client, closing };
   const outcome = await createOnce(options, creation, slots?.available ?? null).catch((error: unknown) => {
-    throw isLostAnswer(error) ? describeDoubt(error) : describeServiceFailure(error, REFUSALS);
+    throw describeFailure(error);
   });
-  switch (outcome.kind) {
-    case 'created':
-    case 'known':
-      return outcome;
-    case 'in_progress':
-      throw new ApiError(
-        'idempotency_in_progress',
-        'The service is still processing the request. Retry with the same Idempotency-Key; see Retry-After.',
-        outcome.retryAfterMs,
-      );
-    case 'unknown':
-      throw new ApiError(
-        'creation_unknown',
-        'A response was lost more than 23 hours ago, so another attempt could create a second connection. Check ' +
-          'the list of connections, and use a new Idempotency-Key if the connection is not there.',
-      );
-  }
+  if (outcome.kind !== 'unknown') return outcome;
+  throw new ApiError(
+    'creation_unknown',
+    'A response was lost more than 23 hours ago, so another attempt could create a second connection. Check ' +
+      'the list of connections, and use a new Idempotency-Key if the connection is not there.',
+  );
+}
+
+function describeFailure(error: unknown): unknown {
+  if (isLostAnswer(error)) return describeDoubt(error);
+  if (!isRefusal(error, 'idempotency_in_progress')) return describeServiceFailure(error, REFUSALS);
+  return new ApiError(
+    'idempotency_in_progress',
+    'The service is still processing the request. Retry with the same Idempotency-Key; see Retry-After.',
+    Math.max(error.retryAfterMs ?? 0, IN_PROGRESS_PAUSE_MS),
+  );
 }
 
 function describeDoubt({ code }: ServiceError): ApiError {

@@ -7,7 +7,7 @@ import { abortAfter, isLate } from '../../runtime/clock/deadline.ts';
 import { isLoopbackHost } from '../../runtime/http-server/loopback.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import { NETWORK_FETCH } from '../service-client/call-service.ts';
-import { ServiceError } from '../service-client/service-errors.ts';
+import { isLostAnswer, ServiceError } from '../service-client/service-errors.ts';
 import { callbackUrl, type OauthApp } from './oauth-app.ts';
 import { OauthRefusal, OauthUnreachable } from './oauth-errors.ts';
 
@@ -137,7 +137,7 @@ export async function callTwice(logger: Logger, call: () => Promise<IssuedTokens
   try {
     return await call();
   } catch (error) {
-    if (!(error instanceof ServiceError) || !error.mayHaveActed) throw error;
+    if (!isLostAnswer(error)) throw error;
     logger.warn(
       { err: error, errorCode: error.code },
       'the answer of the authorization server was lost; sending the request once more',

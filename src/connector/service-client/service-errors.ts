@@ -100,6 +100,11 @@ export class ServiceAnswerUnreadable extends ServiceError {
   }
 }
 
+/** True if it is unknown whether the service executed the call. */
+export function isLostAnswer(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.mayHaveActed;
+}
+
 /** True for a response of the service with exactly this code. */
 export function isRefusal(error: unknown, code: ErrorCode): error is ServiceRefusal {
   return error instanceof ServiceRefusal && error.code === code;

@@ -56,13 +56,12 @@ describe('a logout', () => {
     expect(codeOf(await post('logout'))).toEqual([409, 'not_supported_for_provider']);
   });
 
-  it('is given up after three attempts', async () => {
-    phones.script.push('reset', 'reset', 'reset');
+  it('is given up after four attempts', async () => {
+    phones.script.push('reset', 'reset', 'reset', 'reset');
     const asked = post('logout');
-    await world.clock.pass(600);
-    await world.clock.pass(1_200);
+    for (const wait of [600, 1_200, 2_400]) await world.clock.pass(wait);
     expect(codeOf(await asked)).toEqual([502, 'service_unreachable']);
-    expect(phones.calls).toHaveLength(3);
+    expect(phones.calls).toHaveLength(4);
   });
 });
 
@@ -168,11 +167,10 @@ describe('a deletion', () => {
     expect(await mirrored()).toMatchObject({ health: 'deleted' });
   });
 
-  it.each([404, 302])('that a proxy answers three times with %i deletes nothing', async (status) => {
-    phones.script.push(...Array.from({ length: 3 }, () => ({ status, body: '<html>' })));
+  it.each([404, 302])('that a proxy answers each time with %i deletes nothing', async (status) => {
+    phones.script.push(...Array.from({ length: 4 }, () => ({ status, body: '<html>' })));
     const asked = remove();
-    await world.clock.pass(600);
-    await world.clock.pass(1_200);
+    for (const wait of [600, 1_200, 2_400]) await world.clock.pass(wait);
     expect(codeOf(await asked)).toEqual([502, 'service_unreachable']);
     expect(await mirrored()).toMatchObject({ deletedAt: null });
   });
