@@ -6,7 +6,7 @@ import type { Base } from '../db/base.ts';
 import type { Lease } from '../db/lease.ts';
 import { secretContext } from '../db/sealed-columns.ts';
 import type { IssuedSecret, ServiceClient } from '../service-client/service-client.ts';
-import { ServiceError } from '../service-client/service-errors.ts';
+import { isLostAnswer, ServiceError } from '../service-client/service-errors.ts';
 import { createPlans } from '../work/planned.ts';
 import type { Presence } from '../work/presence.ts';
 import { createWorker, type Run, type RunEnd, type WorkerOptions } from '../work/worker.ts';
@@ -37,13 +37,8 @@ import {
 /** Maximum number of webhooks that a process registers at the same time. */
 const CONCURRENCY = 50;
 const RETRY = { firstMs: 5_000, longestMs: 5 * 60_000, spread: 0.5 };
-/** While it is unknown which secret is valid, deliveries are refused. */
-const RETRY_IN_DOUBT = { ...RETRY, longestMs: 10_000 };
-/**
- * After a rotation whose answer was lost, no signature can be verified with certainty, so the call is repeated
- * at once.
- */
-const ROTATION_RETRIES_MS = [0, 250, 1_000, 2_000];
+/** While it is unknown which secret is valid, no signature can be verified with certainty. */
+const RETRY_IN_DOUBT = { ...RETRY, firstMs: 500, longestMs: 10_000 };
 /**
  * The `Date` of a response is truncated to the second, so the previous secret may have signed until the end of
  * it.
@@ -81,8 +76,8 @@ export interface Registrations {
    */
   add(account: Account): Promise<void>;
   /**
-   * Rotates, see `rotateSecret`. If the outcome is unknown, it is resolved in the background. Throws
-   * `UnknownCredential` if this process cannot make calls for the account.
+   * Rotates, see `rotateSecret`. If the outcome is unknown, the secret is replaced again at once, in the background.
+   * Throws `UnknownCredential` if this process cannot make calls for the account.
    */
   rotate(accountId: string, compromised: boolean): Promise<Replaced | null>;
   /** Registers everything that is due. Resolves when no attempt is in progress. */
@@ -264,10 +259,9 @@ export async function registerWebhook(
 
 /**
  * Replaces the signing secret without losing a delivery: deliveries that are signed during the call wait for
- * its outcome, and those signed before are accepted for a while longer, unless the secret is `compromised`. A
- * rotation whose answer is lost is repeated at once. Null if another process is registering or rotating. Throws
- * a `ServiceError`, `LeaseLost`, or what the database throws; if it is unknown whether the rotation took
- * effect, the next registration replaces the secret.
+ * its outcome, and those signed before are accepted for a while longer, unless the secret is `compromised`. Null
+ * if another process is registering or rotating. Throws a `ServiceError`, `LeaseLost`, or what the database throws;
+ * if it is unknown whether the rotation took effect, the next registration replaces the secret.
  */
 export async function rotateSecret(
   options: RegisterOptions,
@@ -290,17 +284,14 @@ interface Replacement {
   readonly url: string | null;
   /** The previous secret is no longer accepted at all. */
   readonly compromised: boolean;
-  /** Waits before further calls, if one failed and may have taken effect. */
-  readonly retryAfterMs: readonly number[];
 }
 
 function registration(client: ServiceClient, url: string): Replacement {
-  return { issue: (signal) => client.putWebhook(url, signal), url, compromised: false, retryAfterMs: [] };
+  return { issue: (signal) => client.putWebhook(url, signal), url, compromised: false };
 }
 
 function rotation(client: ServiceClient, compromised = false): Replacement {
-  const issue: Replacement['issue'] = (signal) => client.rotateWebhook(signal);
-  return { issue, url: null, compromised, retryAfterMs: ROTATION_RETRIES_MS };
+  return { issue: (signal) => client.rotateWebhook(signal), url: null, compromised };
 }
 
 /** A replaced secret. Times in epoch milliseconds of our clock. */
@@ -319,7 +310,7 @@ export interface Replaced {
 async function replaceSecret(
   { database, clock, keyRing, subscriptionId, noticeMs = OLDEST_SECRETS_MS }: RegisterOptions,
   lease: Lease,
-  { compromised, url, ...calls }: Replacement,
+  { compromised, url, issue }: Replacement,
   signal: AbortSignal,
 ): Promise<Replaced> {
   const owner = randomUUID();
@@ -329,14 +320,14 @@ async function replaceSecret(
   if (marked === undefined) throw new LeaseLost();
   // A mark that lies further ahead is of a clock that was wrong.
   const wait = marked.hasSecret ? Math.min(marked.callAt - clock.now(), noticeMs) : 0;
-  let called: Called;
+  let issued: IssuedSecret;
   try {
     if (wait > 0) await clock.sleep(wait, signal);
-    called = await callSurely({ clock, ...calls }, signal);
+    issued = await issue(signal);
   } catch (error) {
     // Neither this call nor an earlier one can have changed anything. In all other cases, the mark stays.
-    if (!marked.found && !(error instanceof Uncertain)) await clearPending(database, subscriptionId, owner);
-    throw error instanceof Uncertain ? error.cause : error;
+    if (!marked.found && !isLostAnswer(error)) await clearPending(database, subscriptionId, owner);
+    throw error;
   }
   const now = clock.now();
   const isKept = marked.hasSecret && !marked.compromised && !compromised;
@@ -344,8 +335,8 @@ async function replaceSecret(
   const stored = await storeIssued(database, lease, {
     subscriptionId,
     owner,
-    sealed: await keyRing.seal(called.issued.secret, secretContext(subscriptionId)),
-    previousMaxTimestamp: lastSignedBefore(called, now, marked.found ? marked.callAt : undefined),
+    sealed: await keyRing.seal(issued.secret, secretContext(subscriptionId)),
+    previousMaxTimestamp: lastSignedBefore(issued, now, marked.found ? marked.callAt : undefined),
     previousAcceptUntil: previousAcceptedUntil,
     url,
     now,
@@ -356,51 +347,13 @@ async function replaceSecret(
   throw new LeaseLost();
 }
 
-interface Called {
-  readonly issued: IssuedSecret;
-  /** When the first call failed that may have taken effect, on our clock; undefined if none did. */
-  readonly uncertainAt: number | undefined;
-}
-
-/** A call failed that may have taken effect. */
-class Uncertain extends Error {
-  override readonly name = 'Uncertain';
-}
-
-/** Calls until it is known which secret is valid: after a lost answer, only another call can show it. */
-async function callSurely(
-  {
-    clock,
-    issue,
-    retryAfterMs,
-  }: Pick<RegisterOptions, 'clock'> & Pick<Replacement, 'issue' | 'retryAfterMs'>,
-  signal: AbortSignal,
-): Promise<Called> {
-  let uncertainAt: number | undefined;
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      return { issued: await issue(signal), uncertainAt };
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      if (error.mayHaveActed) uncertainAt ??= clock.now();
-      if (uncertainAt === undefined) throw error;
-      const wait = retryAfterMs[attempt];
-      if (wait === undefined || signal.aborted) throw new Uncertain(error.message, { cause: error });
-      await clock.sleep(wait, signal).catch(() => {
-        throw new Uncertain(error.message, { cause: error });
-      });
-    }
-  }
-}
-
 /**
  * The latest time at which the previous secret can have signed, on the service's clock: the time of the
- * response, or the time of the first call that may have taken effect. The service's clock is known only to the
+ * response, or that of an earlier call that may have taken effect. The service's clock is known only to the
  * second; our clock decides within that second, unless it is clearly behind.
  */
-function lastSignedBefore(called: Called, now: number, foundCallAt: number | undefined): number {
-  const { issuedAt } = called.issued;
+function lastSignedBefore({ issuedAt }: IssuedSecret, now: number, foundCallAt = Infinity): number {
   const behind = issuedAt !== null && now < issuedAt ? issuedAt + CUT_OFF_MS - now : 0;
   const answered = issuedAt === null || behind > 0 ? now : Math.min(now, issuedAt + CUT_OFF_MS);
-  return Math.min(answered, called.uncertainAt ?? Infinity, foundCallAt ?? Infinity) + behind;
+  return Math.min(answered, foundCallAt) + behind;
 }

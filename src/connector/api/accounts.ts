@@ -15,7 +15,7 @@ import type { Accounts } from '../accounts/accounts.ts';
 import { AccountExists } from '../accounts/add-account.ts';
 import { LeaseLost, UnknownCredential } from '../accounts/registrations.ts';
 import type { Consents } from '../oauth/consents.ts';
-import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import { isLostAnswer, ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import { ApiError, invalid, notFound, RETRY_AFTER_MS } from './api-error.ts';
 import { ACCOUNT_KEY, cutPage, decodeCursor } from './cursors.ts';
 import type { Operation } from './operations.ts';
@@ -163,6 +163,12 @@ function describeRotationFailure(error: unknown): unknown {
       'unavailable',
       'Another process has taken over and is rotating the secret.',
       RETRY_AFTER_MS.service,
+    );
+  }
+  if (isLostAnswer(error)) {
+    return new ApiError(
+      'service_unreachable',
+      `The service does not respond (${error.code}), so it is not known which secret is valid. The connector replaces it again until \`secretInDoubt\` is false in GET /v1/accounts.`,
     );
   }
   return describeServiceFailure(error);

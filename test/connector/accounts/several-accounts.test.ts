@@ -175,6 +175,23 @@ describe('an account that is added', () => {
   });
 });
 
+it('a rotation whose answer is lost is reported, and the secret is replaced again at once', async () => {
+  const { id } = await added();
+  const registered = second.countRequests('/webhook');
+  second.fault = ({ path }) =>
+    path === '/webhook/rotate' && second.countRequests(path) === 1 ? 'reset' : undefined;
+  const { status, body } = await running.ask('POST', '/v1/webhook/rotate', { body: { accountId: id } });
+  expect([status, body['error'], body['message']]).toEqual([
+    502,
+    'service_unreachable',
+    expect.stringMatching(/not known which secret is valid.*secretInDoubt/),
+  ]);
+  await running.connector.settle();
+  // By setting its address once more.
+  expect(second.countRequests('/webhook')).toBe(registered + 1);
+  expect((await listed()).find((account) => account.id === id)).toMatchObject({ secretInDoubt: false });
+});
+
 describe('the address of an added service', () => {
   /** What `POST /v1/accounts` answers for an address. */
   const told = async (baseUrl: string, by: RunningConnector = running) => {
