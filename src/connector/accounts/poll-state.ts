@@ -100,15 +100,6 @@ export async function beginPolls(db: Queryable, accountId: string, now: number):
   );
 }
 
-/** When the account is to be polled, as it was planned, epoch ms; null if no poll was requested. */
-export async function readPlannedAt(db: Queryable, accountId: string): Promise<number | null> {
-  const [row] = await orm(db)
-    .select({ dueAt: pollStates.dueAt })
-    .from(pollStates)
-    .where(eq(pollStates.accountId, accountId));
-  return row?.dueAt ?? null;
-}
-
 /** Which of these accounts are due, or planned too far ahead, and not polled by a living process, longest wait first. */
 export async function readDueAccounts(
   db: Queryable,

@@ -4,14 +4,7 @@ import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import type { Turns } from '../../runtime/turns/turns.ts';
 import { type Account, hostOf, readPolledAccount } from '../accounts/account-store.ts';
 import type { GrantSources } from '../accounts/credential-source.ts';
-import {
-  FRESH,
-  noteFailed,
-  noteStarted,
-  type PlannedPoll,
-  POLL,
-  type PollState,
-} from '../accounts/poll-state.ts';
+import { FRESH, noteFailed, noteStarted, type PlannedPoll, type PollState } from '../accounts/poll-state.ts';
 import { refreshQuota } from '../accounts/quota.ts';
 import type { Base } from '../db/base.ts';
 import type { Lease } from '../db/lease.ts';
@@ -153,25 +146,16 @@ export interface PollRequest {
   readonly longWalks: Turns;
   readonly memory: PollMemory;
   /**
-   * Polls only if the account is due, and plans the next poll: called with the planned time, returns the next one if
-   * this poll succeeds, epoch ms, or null if the account is not due. Absent: the account need not be due, and its due
-   * time stays the same.
+   * Plans the next poll: called with the planned time, returns the next one if this poll succeeds, epoch ms, or null if
+   * the account is not due. Absent: the due time stays the same.
    */
   readonly plan?: (dueAt: number) => number | null;
-  readonly fullSweep: boolean;
-  /** Polls soon even during a back-off of our own. A wait that the service requested is always respected. */
-  readonly impatient: boolean;
+  /**
+   * Somebody waits for it: it need not be due, sweeps everything, and is made soon even during a back-off of our own. A
+   * wait that the service requested is always respected. False: it must be due.
+   */
+  readonly onDemand: boolean;
   readonly signal: AbortSignal;
-}
-
-/** Polls an account once, if it may be polled now. Rejects only if the state cannot be read or written. */
-export async function pollAccount(options: AccountPollerOptions, request: PollRequest): Promise<PollOutcome> {
-  const held = await options.presence.hold(
-    `${POLL}:${request.accountId}`,
-    (lease, signal) => pollUnderLease(options, { ...request, signal }, lease),
-    request.signal,
-  );
-  return held.held ? held.value : { kind: 'busy' };
 }
 
 /** The clocks of two processes may differ by this much. */
@@ -189,19 +173,19 @@ function findObstacle(
     return { kind: 'refused', code: 'invalid_key' };
   // A failure in the future was noted by a clock that was wrong, as was its wait.
   const notBefore = (state.lastErrorAt ?? 0) > now + CLOCKS_DIFFER_MS ? now : (state.notBefore ?? now);
-  const retryAt = Math.min(notBefore, request.impatient ? earliestOnDemand(state) : Infinity);
+  const retryAt = Math.min(notBefore, request.onDemand ? earliestOnDemand(state) : Infinity);
   if (retryAt <= now) return null;
   return { kind: 'waiting', retryAt, asked: state.askedToWait, errorCode: state.lastErrorCode ?? 'unknown' };
 }
 
-/** The same, for a caller that has the lease. */
-export async function pollUnderLease(
+/** Polls an account once, if it may be polled now. Rejects only if the state cannot be read or written. */
+export async function pollAccount(
   options: AccountPollerOptions,
   request: PollRequest,
   lease: Lease,
 ): Promise<PollOutcome> {
   const { database, clock, logger, metrics, onCommitted } = options;
-  const { accountId, budget, longWalks, memory, plan, fullSweep, signal } = request;
+  const { accountId, budget, longWalks, memory, plan, onDemand, signal } = request;
   const found = await readPolledAccount(database, accountId);
   if (found === null || !found.account.hasCredential || !options.mayUse(found.account))
     return { kind: 'idle' };
@@ -209,7 +193,7 @@ export async function pollUnderLease(
   const { registeredAt } = account;
   const state = found.state ?? FRESH;
   const planned = state.dueAt === null ? null : plan?.(state.dueAt);
-  if (plan !== undefined && planned === null) return { kind: 'early' };
+  if (plan !== undefined && planned === null && !onDemand) return { kind: 'early' };
   const obstacle = findObstacle(account, state, request, clock.now());
   if (obstacle !== null) return obstacle;
   const begun = clock.elapsed();
@@ -244,7 +228,7 @@ export async function pollUnderLease(
       planned == null || state.dueAt === null
         ? undefined
         : { dueAt: state.dueAt, at: behind ? clock.now() : planned };
-    const cycle = await runPollCycle(context, state, { fullSweep, settled: memory.settled, next });
+    const cycle = await runPollCycle(context, state, { fullSweep: onDemand, settled: memory.settled, next });
     await refreshQuota(options, client, account, signal);
     metrics.backOff.set({ account: accountId }, 0);
     metrics.lastGood.set({ account: accountId }, clock.now() / 1_000);

@@ -6,7 +6,7 @@ import { messages } from '../db/schema.ts';
 import { latestOf, mergeListing, walkVisibility } from './poll-connections.ts';
 import { PAGE_SIZE, type PollContext } from './poll-context.ts';
 import { boundProgress, outdatedDays, type Progress, readBeforePoll, readProgress } from './progress.ts';
-import { isNothingDue, type SettledPolls, versionsOf } from './quiet-polls.ts';
+import { isNothingDue, type SettledPolls, seenBy } from './quiet-polls.ts';
 import { judgeRepairs } from './store-page.ts';
 import { sweepStatuses } from './sweep-statuses.ts';
 import { type CoverageWalk, storeProgress, walkAccount } from './walk-messages.ts';
@@ -58,26 +58,13 @@ export async function runPollCycle(
     (page) => ({ digest: page.digest, read: () => Promise.resolve().then(page.read) }),
     (error: unknown) => ({ digest: null, read: () => Promise.reject(error) }),
   );
-  const digests = {
-    connections: connections.digest,
-    messages: newest.digest,
-    versions: versionsOf(known),
-    waiting: before.visibility.map(({ slot }) => slot).join(' '),
-  };
+  const answers = newest.digest === null ? null : [connections.digest, newest.digest];
+  const seen = answers && seenBy(answers, known, before);
   const last = settled.get(accountId);
   settled.delete(accountId);
   const time = { now: clock.now(), latest: latestOf(context, connections) };
-  if (
-    !fullSweep &&
-    last !== undefined &&
-    last.connections === digests.connections &&
-    last.messages === digests.messages &&
-    last.versions === digests.versions &&
-    last.waiting === digests.waiting &&
-    last.watermark === before.coverage.watermark &&
-    last.lastGoodAt === state.lastGoodAt &&
-    isNothingDue(state, before, time)
-  ) {
+  const isSeen = last !== undefined && last.seen === seen && last.lastGoodAt === state.lastGoodAt;
+  if (isSeen && !fullSweep && isNothingDue(state, before, time)) {
     context.metrics.pages.inc({ kind: 'coverage' });
     const { latest: reference } = time;
     const good = { now: time.now, startedAt, reference, swept: false, unresolved: null };
@@ -122,10 +109,8 @@ export async function runPollCycle(
   const now = clock.now();
   const good = { now, startedAt, reference, swept: full, unresolved, next: next(behind) };
   const dueAt = await noteGood(database, lease, accountId, good);
-  const { messages } = digests;
-  const { watermark } = progress.coverage;
-  if (unchanged && visibility.closed && walk.idle && !wrote && messages !== null && watermark !== null)
-    settled.set(accountId, { ...digests, messages, watermark, lastGoodAt: now });
+  const isIdle = unchanged && visibility.closed && walk.idle && !wrote;
+  if (isIdle && seen !== null) settled.set(accountId, { seen, lastGoodAt: now });
   return { closed: walk.closed && visibility.closed && sweep.closed, behind, dueAt };
 }
 

@@ -6,15 +6,10 @@ import type { ServiceClient } from '../service-client/service-client.ts';
 import type { KnownBeforePoll } from './progress.ts';
 import { dueHorizon, HORIZONS } from './sweep-statuses.ts';
 
-/** What a poll that changed nothing had before it: the answers of the service, and the rows of the account. */
+/** What a poll that changed nothing had before it. */
 export interface SettledPoll {
-  /** Digests of the bodies. */
-  readonly connections: string;
-  readonly messages: string;
-  readonly versions: string;
-  /** The connections with gaps; none of them was listed, so there was nothing to read. */
-  readonly waiting: string;
-  readonly watermark: number;
+  /** The answers of the service and the rows of the account: see `seenBy`. */
+  readonly seen: string;
   /** As this poll stored it. */
   readonly lastGoodAt: number;
 }
@@ -33,12 +28,17 @@ export interface SettledPoll {
  */
 export type SettledPolls = Map<string, SettledPoll>;
 
-/** The versions of the rows that a listing may change, as one value to compare. */
-export function versionsOf(known: KnownVersions): string {
-  return [...known]
-    .map(([id, version]) => `${id} ${version}`)
-    .sort()
-    .join('\n');
+/**
+ * What a poll sees, as one value to compare: digests of the answers, the versions of the rows that a listing may change,
+ * the watermark, and the connections with gaps (none of them was listed, so there was nothing to read).
+ */
+export function seenBy(
+  answers: readonly string[],
+  known: KnownVersions,
+  { coverage, visibility }: KnownBeforePoll,
+): string {
+  const versions = [...known].map((row) => row.join(' ')).sort();
+  return JSON.stringify([answers, versions, coverage.watermark, visibility.map(({ slot }) => slot)]);
 }
 
 /** True if nothing but the newest answers can give a poll something to do. Times are epoch milliseconds. */
@@ -55,20 +55,16 @@ export function isNothingDue(
   return watermark !== null && watermark <= latest;
 }
 
-/** What a process keeps between the polls of its accounts. Nothing depends on it but time. */
-export interface PollMemory {
-  readonly settled: SettledPolls;
-  /** The client of an account; the same one as long as its API key and address are the same. */
-  clientOf(options: CredentialOptions, account: Account): ServiceClient;
-  forget(accountId: string): void;
-}
+export type PollMemory = ReturnType<typeof createPollMemory>;
 
-export function createPollMemory(): PollMemory {
+/** What a process keeps between the polls of its accounts. Nothing depends on it but time. */
+export function createPollMemory() {
   const settled: SettledPolls = new Map();
   const clients = new Map<string, { readonly of: string; readonly client: ServiceClient }>();
   return {
     settled,
-    clientOf(options, account) {
+    /** The client of an account; the same one as long as its API key and address are the same. */
+    clientOf(options: CredentialOptions, account: Account): ServiceClient {
       // The token of a grant changes.
       if (account.kind !== 'api_key') return clientOf(options, account);
       const of = [account.createdAt, account.credentialVersion, account.network, account.baseUrl].join(' ');
@@ -78,7 +74,7 @@ export function createPollMemory(): PollMemory {
       clients.set(account.id, { of, client });
       return client;
     },
-    forget(accountId) {
+    forget(accountId: string): void {
       settled.delete(accountId);
       clients.delete(accountId);
     },

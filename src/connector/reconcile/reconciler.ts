@@ -1,6 +1,6 @@
 import { StalledWalk } from '../../patterns/reconcile-walk.ts';
 import { backOffMs } from '../../runtime/clock/back-off.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
+import { Deadline, DeadlinePassed } from '../../runtime/clock/deadline.ts';
 import type { Notifier } from '../../runtime/notifier/notifier.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
 import { type Account, hostOf, readAccounts } from '../accounts/account-store.ts';
@@ -11,8 +11,9 @@ import {
   POLL,
   pollNextAt,
   readDueAccounts,
-  readPlannedAt,
+  readPollState,
 } from '../accounts/poll-state.ts';
+import type { Lease } from '../db/lease.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import { createPlans } from '../work/planned.ts';
 import { createWorker, type Run, type RunEnd } from '../work/worker.ts';
@@ -20,8 +21,8 @@ import {
   type AccountPollerOptions,
   failureCode,
   type PollOutcome,
+  type PollRequest,
   pollAccount,
-  pollUnderLease,
   STALLED,
 } from './account-poller.ts';
 import type { PageBudget } from './poll-context.ts';
@@ -43,42 +44,12 @@ export type SyncOutcome =
   | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
   | { readonly kind: 'refused' | 'unreachable'; readonly code: string };
 
-export interface SyncNowOptions {
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  readonly poll: (signal: AbortSignal) => Promise<PollOutcome>;
-}
-
-/**
- * Polls until no gap is left. A poll that was already in progress may have read the newest page before the
- * request, so it does not count. Temporary failures are retried a few times.
- */
-export async function syncNow({ clock, signal, poll }: SyncNowOptions): Promise<SyncOutcome> {
-  const timeUp = new AbortController();
-  const cancel = clock.after(DEADLINE_MS, () => timeUp.abort());
-  const limited = AbortSignal.any([signal, timeUp.signal]);
-  let polls = 0;
-  try {
-    for (;;) {
-      const outcome = await poll(limited);
-      if (outcome.kind === 'failed' || outcome.kind === 'done') polls += 1;
-      const verdict = judge(outcome, polls, clock.now());
-      if (typeof verdict !== 'number') return verdict;
-      await clock.sleep(verdict, limited);
-    }
-  } catch (error) {
-    if (limited.aborted) return { kind: 'unfinished' };
-    throw error;
-  } finally {
-    cancel();
-  }
-}
-
 /** The answer, or how many milliseconds to wait before polling again. `polls` have ended within the call. */
 function judge(outcome: PollOutcome, polls: number, now: number): SyncOutcome | number {
   switch (outcome.kind) {
     case 'done':
-      return outcome.cycle.closed ? { kind: 'closed' } : backOffMs(polls, UNCLOSED);
+      if (outcome.cycle.closed) return { kind: 'closed' };
+      return outcome.cycle.behind ? 0 : backOffMs(polls, UNCLOSED);
     case 'busy':
     case 'early':
     case 'stopped':
@@ -125,8 +96,7 @@ const LONG_WALKS = 32;
  * About ten seconds, at 0.1 s per page. Then other accounts of the process get a turn; the poll continues at
  * once after them.
  */
-const PERIOD_BUDGET: PageBudget = { coverage: 100, coverageMs: 10_000, visibility: 40, sweep: 40 };
-const WHOLE_BUDGET: PageBudget = { coverage: 1_000_000, visibility: 1_000_000, sweep: 1_000_000 };
+const BUDGET: PageBudget = { coverage: 100, coverageMs: 10_000, visibility: 40, sweep: 40 };
 
 /** Events arrive in bursts; one poll serves all events within a second. */
 const EVENT_DELAY_MS = 1_000;
@@ -135,29 +105,14 @@ export interface ReconcilerOptions extends AccountPollerOptions {
   readonly intervalMs: number;
 }
 
-export interface Reconciler {
-  /** Takes part in polling: each account is polled once per period, by any of the processes. */
-  start(): Promise<void>;
-  /** Starts to poll an account: at once if it was never polled, otherwise when it is due. Throws as `query` does. */
-  begin(account: Account): Promise<void>;
-  /** This process no longer polls an account. */
-  end(accountId: string): void;
-  /** Polls soon, because an event reported something that only a poll can confirm. Never rejects. */
-  pollSoon(accountId: string, options?: { readonly fullSweep: boolean }): Promise<void>;
-  /** Polls now. Resolves when no gap is left, or when this is not possible. */
-  syncNow(accountId: string): Promise<SyncOutcome>;
-  /** Polls what is due. Resolves when no poll of this process is in progress. */
-  settle(): Promise<void>;
-  close(): Promise<void>;
-}
+export type Reconciler = ReturnType<typeof createReconciler>;
 
 /** Polls every account once per period, in any of the processes. The key of the duty is the account. */
-export function createReconciler(options: ReconcilerOptions): Reconciler {
+export function createReconciler(options: ReconcilerOptions) {
   const { database, logger, clock, random, intervalMs } = options;
   /** No poll is planned further ahead. Another process may have a longer period. */
   const longestWaitMs = 2 * intervalMs;
   const closing = new AbortController();
-  const syncs = new Set<Promise<unknown>>();
   /** The accounts that this process polls, each with the host of its service. */
   const begun = new Map<string, string>();
   const longWalks = createTurns(LONG_WALKS);
@@ -165,8 +120,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   /** Due times that this process has just stored, so that they need not be read again. */
   const stored = new Map<string, number>();
   const dueAtOf = createPlans(clock, longestWaitMs);
-  const running = new Map<string, Promise<SyncOutcome>>();
-  const queued = new Map<string, Promise<SyncOutcome>>();
+  /** Those who wait for the next poll of an account that begins, due or not. */
+  const demands = new Map<string, PromiseWithResolvers<PollOutcome>>();
   const worker = createWorker(options, {
     kind: POLL,
     concurrency: CONCURRENCY,
@@ -177,14 +132,33 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       return due.map(({ accountId }) => accountId);
     },
     async readDueAt(accountId) {
-      const plannedAt = stored.get(accountId) ?? (await readPlannedAt(database, accountId));
+      const plannedAt = stored.get(accountId) ?? (await readPollState(database, accountId)).dueAt;
       stored.delete(accountId);
       return plannedAt === null ? null : dueAtOf(accountId, plannedAt);
     },
-    run: pollInPeriod,
+    run,
   });
 
-  async function pollInPeriod({ key: accountId, lease, lost, stopping }: Run): Promise<RunEnd> {
+  async function run({ key: accountId, lease, lost, stopping }: Run): Promise<RunEnd> {
+    const demand = demands.get(accountId);
+    demands.delete(accountId);
+    try {
+      const signal = AbortSignal.any([lost, stopping]);
+      const outcome = await poll(accountId, lease, { onDemand: demand !== undefined, signal });
+      demand?.resolve(outcome);
+      if (outcome.kind === 'stopped' || outcome.kind === 'idle') return 'stopped';
+      return outcome.kind === 'done' && outcome.cycle.behind ? 'more' : 'idle';
+    } catch (error) {
+      demand?.reject(error);
+      throw error;
+    }
+  }
+
+  async function poll(
+    accountId: string,
+    lease: Lease,
+    how: Pick<PollRequest, 'onDemand' | 'signal'>,
+  ): Promise<PollOutcome> {
     let planned: PlannedPoll | undefined;
     const plan = (dueAt: number): number | null => {
       const now = clock.now();
@@ -194,24 +168,23 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       planned = { dueAt, at };
       return at;
     };
-    const signal = AbortSignal.any([lost, stopping]);
-    const walks = { budget: PERIOD_BUDGET, longWalks, memory, plan };
-    const request = { accountId, ...walks, fullSweep: false, impatient: false, signal };
-    const outcome = await pollUnderLease(options, request, lease);
-    if (outcome.kind === 'stopped' || outcome.kind === 'idle') return 'stopped';
+    const request = { accountId, budget: BUDGET, longWalks, memory, plan, ...how };
+    const outcome = await pollAccount(options, request, lease);
     if (outcome.kind === 'done') {
       const { cycle } = outcome;
       if (cycle.dueAt != null) stored.set(accountId, cycle.dueAt);
-      return cycle.behind ? 'more' : 'idle';
+    } else if (planned !== undefined && outcome.kind !== 'stopped' && outcome.kind !== 'idle') {
+      const waits = outcome.kind === 'failed' || outcome.kind === 'waiting';
+      const { dueAt, at } = planned;
+      await pollNextAt(database, lease, accountId, { dueAt, at: waits ? Math.min(at, outcome.retryAt) : at });
     }
-    if (planned === undefined) return 'idle';
-    const waits = outcome.kind === 'failed' || outcome.kind === 'waiting';
-    const { dueAt, at } = planned;
-    await pollNextAt(database, lease, accountId, { dueAt, at: waits ? Math.min(at, outcome.retryAt) : at });
-    return 'idle';
+    return outcome;
   }
 
-  /** Never rejects: the next period polls anyway. */
+  /**
+   * Polls soon, because an event reported something that only a poll can confirm. Never rejects: the next period polls
+   * anyway.
+   */
   async function pollSoon(accountId: string, { fullSweep } = { fullSweep: false }): Promise<void> {
     const now = clock.now();
     try {
@@ -222,32 +195,41 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     worker.notify(accountId, EVENT_DELAY_MS);
   }
 
-  /** Polls without a budget, after any periodic poll in this process. `busy`: another process polls. */
-  async function pollWhole(accountId: string, signal: AbortSignal): Promise<PollOutcome> {
-    const walks = { budget: WHOLE_BUDGET, longWalks, memory };
-    const request = { accountId, ...walks, fullSweep: true, impatient: true, signal };
-    for (let free = false; ; ) {
-      const outcome = await pollAccount(options, request);
-      const own = worker.runOf(accountId);
-      if (outcome.kind !== 'busy' || (free && own === undefined)) return outcome;
-      // A run of this process that ended in the meantime has released the lease, so try once more.
-      free = own === undefined;
-      await own;
+  /** The next poll of the account in this process; `busy` if another process polls it. */
+  function pollOnDemand(accountId: string): Promise<PollOutcome> {
+    const demand = demands.get(accountId) ?? Promise.withResolvers<PollOutcome>();
+    demands.set(accountId, demand);
+    const unmet = (): boolean => demands.get(accountId) === demand && demands.delete(accountId);
+    worker.runNow(accountId).then(
+      () => unmet() && demand.resolve({ kind: 'busy' }),
+      (error: unknown) => unmet() && demand.reject(error),
+    );
+    return demand.promise;
+  }
+
+  /**
+   * Polls now, and until no gap is left or this is not possible. A poll that is already in progress may have read the
+   * newest page before the request, so it does not count. Temporary failures are retried a few times.
+   */
+  async function syncNow(accountId: string): Promise<SyncOutcome> {
+    const deadline = new Deadline(clock, DEADLINE_MS, { keepAlive: true });
+    try {
+      for (let polls = 0; ; ) {
+        const outcome = await deadline.within(pollOnDemand(accountId));
+        if (outcome.kind === 'failed' || outcome.kind === 'done') polls += 1;
+        const verdict = judge(outcome, polls, clock.now());
+        if (typeof verdict !== 'number') return verdict;
+        await deadline.within(clock.sleep(verdict, closing.signal));
+      }
+    } catch (error) {
+      if (closing.signal.aborted || error instanceof DeadlinePassed) return { kind: 'unfinished' };
+      throw error;
+    } finally {
+      deadline.done();
     }
   }
 
-  function runSync(accountId: string): Promise<SyncOutcome> {
-    const work = syncNow({ clock, signal: closing.signal, poll: (signal) => pollWhole(accountId, signal) });
-    syncs.add(work);
-    running.set(accountId, work);
-    const done = (): void => {
-      syncs.delete(work);
-      if (running.get(accountId) === work) running.delete(accountId);
-    };
-    work.then(done, done);
-    return work;
-  }
-
+  /** Starts to poll an account: at once if it was never polled, otherwise when it is due. Throws as `query` does. */
   async function begin(account: Account): Promise<void> {
     if (begun.has(account.id) || !options.mayUse(account)) return;
     await beginPolls(database, account.id, clock.now());
@@ -256,37 +238,24 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   }
 
   return {
-    async start() {
+    /** Takes part in polling: each account is polled once per period, by any of the processes. */
+    async start(): Promise<void> {
       await worker.start();
       for (const account of await readAccounts(database)) await begin(account);
     },
     begin,
-    end(accountId) {
+    /** This process no longer polls an account. */
+    end(accountId: string): void {
       begun.delete(accountId);
       memory.forget(accountId);
     },
     pollSoon,
-    syncNow(accountId) {
-      const current = running.get(accountId);
-      if (current === undefined) return runSync(accountId);
-      const waiting = queued.get(accountId);
-      if (waiting !== undefined) return waiting;
-      const next = current
-        .catch(() => undefined)
-        .then(() => {
-          queued.delete(accountId);
-          return runSync(accountId);
-        });
-      queued.set(accountId, next);
-      return next;
-    },
-    async settle() {
-      while (syncs.size > 0) await Promise.allSettled(syncs);
-      await worker.settle();
-    },
-    async close() {
+    syncNow,
+    /** Polls what is due. Resolves when no poll of this process is in progress. */
+    settle: worker.settle,
+    async close(): Promise<void> {
       closing.abort();
-      await Promise.allSettled([...syncs, worker.close()]);
+      await worker.close();
     },
   };
 }

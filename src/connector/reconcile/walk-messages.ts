@@ -25,32 +25,6 @@ import { storePage } from './store-page.ts';
 /** Stores items of one or more pages, in order, together with the progress; false if the lease was lost. */
 export type StorePages<Progress> = (items: readonly PolledMessage[], progress: Progress) => Promise<boolean>;
 
-/**
- * Carries pages from a walk to the database, so that the next page is read while the previous ones are stored.
- * One statement runs at a time. One statement for several pages is cheaper than one for each, so pages that
- * arrive in quick succession are stored together; a single page is stored at once.
- */
-export interface PagePipeline<Progress> {
-  /** Aborts when nothing more will be stored, so reading more is useless. */
-  readonly signal: AbortSignal;
-  /**
-   * The `commit` of the walk: resolves with true when there is room for the next page. Throws what storing
-   * threw.
-   */
-  put(items: readonly PolledMessage[], progress: Progress): Promise<boolean>;
-  /**
-   * Waits until the walk has ended and everything in the pipeline is stored, even if the walk failed. Throws what
-   * storing threw, `PollSuperseded` if the lease was lost, or else what the walk threw.
-   */
-  run<T>(walk: Promise<T>): Promise<T>;
-}
-
-export interface PipelineOptions {
-  /** Maximum number of pages in the pipeline besides the one that was just added. */
-  readonly maxWaiting: number;
-  readonly clock: Clock;
-}
-
 interface PageBatch<Progress> {
   readonly items: PolledMessage[];
   readonly progress: Progress;
@@ -60,11 +34,16 @@ interface PageBatch<Progress> {
 /** A page that arrives later than this after the previous one is stored separately. */
 const QUICK_MS = 20;
 
-/** Creates a pipeline for one walk. */
+/**
+ * Carries the pages of one walk to the database, so that the next page is read while the previous ones are stored.
+ * One statement runs at a time. One statement for several pages is cheaper than one for each, so pages that
+ * arrive in quick succession are stored together; a single page is stored at once. At most `maxWaiting` pages are in
+ * it besides the one that was just added.
+ */
 export function createPagePipeline<Progress>(
   store: StorePages<Progress>,
-  { maxWaiting, clock }: PipelineOptions,
-): PagePipeline<Progress> {
+  { maxWaiting, clock }: { readonly maxWaiting: number; readonly clock: Clock },
+) {
   const batchPages = Math.ceil(maxWaiting / 2);
   const halt = new AbortController();
   let waiting: PageBatch<Progress> | undefined;
@@ -102,8 +81,13 @@ export function createPagePipeline<Progress>(
   }
 
   return {
+    /** Aborts when nothing more will be stored, so reading more is useless. */
     signal: halt.signal,
-    async put(items, progress) {
+    /**
+     * The `commit` of the walk: resolves with true when there is room for the next page. Throws what storing
+     * threw.
+     */
+    async put(items: readonly PolledMessage[], progress: Progress): Promise<boolean> {
       const now = clock.elapsed();
       const isSlow = now - lastPut > QUICK_MS;
       lastPut = now;
@@ -116,7 +100,11 @@ export function createPagePipeline<Progress>(
       await untilAtMost(maxWaiting);
       return true;
     },
-    async run(walk) {
+    /**
+     * Waits until the walk has ended and everything in the pipeline is stored, even if the walk failed. Throws what
+     * storing threw, `PollSuperseded` if the lease was lost, or else what the walk threw.
+     */
+    async run<T>(walk: Promise<T>): Promise<T> {
       try {
         return await walk;
       } finally {

@@ -76,8 +76,6 @@ export interface Worker {
    * throws.
    */
   runNow(key: string): Promise<RunEnd | 'busy'>;
-  /** Resolves when the run of the key in this process has ended for any reason. Undefined if there is none. */
-  runOf(key: string): Promise<unknown> | undefined;
   /** Works on everything that is due. Resolves when nothing is in progress in this process. */
   settle(): Promise<void>;
   /**
@@ -252,7 +250,6 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
     },
     notify: (key, delayMs) => notifier.notify(kind, key, delayMs),
     runNow: (key) => run(key).ended,
-    runOf: (key) => running.get(key)?.ended.catch(() => undefined),
     async settle() {
       for (let moving = started; moving && !stopping.signal.aborted; ) {
         const due = await duty.readDue(clock.now(), MAX_KNOWN);

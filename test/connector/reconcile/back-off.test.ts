@@ -101,12 +101,12 @@ describe('an account whose polls fail', () => {
   it('is polled earlier on demand, but not before the time that the service asked for', async () => {
     bench.service.fault = failing(500, 'internal_error');
     await bench.poll();
-    expect(await bench.poll({ impatient: true })).toMatchObject({ kind: 'failed' });
+    expect(await bench.poll({ onDemand: true })).toMatchObject({ kind: 'failed' });
     bench.service.fault = failing(429, 'rate_limited', { 'retry-after': '20' });
-    await bench.poll({ impatient: true });
+    await bench.poll({ onDemand: true });
     bench.service.requests = [];
     await bench.clock.advance(19_999);
-    expect(await bench.poll({ impatient: true })).toMatchObject({ kind: 'waiting', asked: true });
+    expect(await bench.poll({ onDemand: true })).toMatchObject({ kind: 'waiting', asked: true });
     expect(bench.service.requests).toEqual([]);
     bench.service.fault = () => undefined;
     await bench.clock.advance(1);
@@ -120,16 +120,16 @@ describe('an account whose polls fail', () => {
     expect(told).toEqual([]);
     for (const fault of [failing(503, 'http_503'), () => 'reset' as const]) {
       bench.service.fault = fault;
-      expect(await bench.poll({ impatient: true }, poller)).toMatchObject({ kind: 'failed' });
+      expect(await bench.poll({ onDemand: true }, poller)).toMatchObject({ kind: 'failed' });
       expect(told).toEqual([]);
     }
     bench.service.fault = failing(403, 'insufficient_scope');
-    await bench.poll({ impatient: true }, poller);
+    await bench.poll({ onDemand: true }, poller);
     expect(told).toEqual([ACCOUNT]);
     bench.service.fault = () => undefined;
     await bench.clock.advance(5_000);
-    await bench.poll({ impatient: true }, poller);
-    await bench.poll({ impatient: true }, poller);
+    await bench.poll({ onDemand: true }, poller);
+    await bench.poll({ onDemand: true }, poller);
     expect(told).toEqual([ACCOUNT, ACCOUNT]);
   });
 
@@ -140,9 +140,9 @@ describe('an account whose polls fail', () => {
     const told: string[] = [];
     const poller = { onServiceBack: (accountId: string) => void told.push(accountId) };
     bench.service.fault = failing(503, 'http_503');
-    for (let count = 0; count < failures; count += 1) await bench.poll({ impatient: true }, poller);
+    for (let count = 0; count < failures; count += 1) await bench.poll({ onDemand: true }, poller);
     bench.service.fault = failing(403, 'insufficient_scope');
-    await bench.poll({ impatient: true }, poller);
+    await bench.poll({ onDemand: true }, poller);
     expect(told).toEqual(expected);
   });
 
@@ -155,9 +155,9 @@ describe('an account whose polls fail', () => {
   it('starts from the shortest wait after a successful poll', async () => {
     bench.service.fault = failing(500, 'internal_error');
     await bench.poll();
-    await bench.poll({ impatient: true });
+    await bench.poll({ onDemand: true });
     bench.service.fault = () => undefined;
-    await bench.poll({ impatient: true });
+    await bench.poll({ onDemand: true });
     expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({
       failures: 0,
       notBefore: null,
@@ -172,12 +172,12 @@ describe('an account whose polls fail', () => {
     expect(await bench.poll()).toEqual({ kind: 'refused', code: 'invalid_key' });
     bench.service.requests = [];
     await bench.clock.advance(30 * 24 * 60 * 60_000);
-    expect(await bench.poll({ impatient: true })).toEqual({ kind: 'refused', code: 'invalid_key' });
+    expect(await bench.poll({ onDemand: true })).toEqual({ kind: 'refused', code: 'invalid_key' });
     expect(bench.service.requests).toEqual([]);
     expect(await readPollState(bench.database, ACCOUNT)).toMatchObject({ lastErrorCode: 'invalid_key' });
     bench.service.apiKeys.add('key-2');
     await bench.configure({ service: { baseUrl: bench.service.baseUrl, apiKey: 'key-2' } });
-    expect(await bench.poll({ impatient: true })).toMatchObject({ kind: 'done' });
+    expect(await bench.poll({ onDemand: true })).toMatchObject({ kind: 'done' });
   });
 
   it('is still polled after a 401 that does not say that the key is unknown', async () => {

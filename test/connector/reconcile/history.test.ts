@@ -53,7 +53,7 @@ describe('messages that are older than the first listing of their connection', (
     const { id } = bench.service.addMessage('c1', start - 30 * DAY);
     const message = received('c1', id, { accountId: ACCOUNT, createdAt: start - 30 * DAY });
     await commitBatch(bench.database, { now: bench.clock.now(), messages: [message] });
-    await bench.poll({ fullSweep: true });
+    await bench.poll({ onDemand: true });
     expect(await stored()).toEqual({ historic: [], others: [id] });
   });
 
@@ -86,7 +86,7 @@ describe('messages that are older than the first listing of their connection', (
     await bench.poll();
     const [message] = bench.service.messages;
     if (message !== undefined) message.status = 'read';
-    await bench.poll({ fullSweep: true });
+    await bench.poll({ onDemand: true });
     const changes = await bench.database.query(
       'select type, historic from connector.changes where message_id = $1 order by batch, position',
       [id],
@@ -130,7 +130,7 @@ describe('a limit of the history', () => {
       { length: 60 },
       (_, day) => bench.service.addMessage('c1', start + (day + 1) * DAY).id,
     );
-    for (let polls = 0; polls < 3; polls += 1) await bench.poll({ fullSweep: true }, limited);
+    for (let polls = 0; polls < 3; polls += 1) await bench.poll({ onDemand: true }, limited);
     expect(await stored()).toMatchObject({ others: missed });
     expect((await stored()).historic).toHaveLength(30);
   });
@@ -163,8 +163,8 @@ describe('a limit of the history', () => {
   it('is not changed for known connections by another setting', async () => {
     daily(60);
     await bench.poll({}, limited);
-    await bench.poll({ fullSweep: true }, { historyDays: 5 });
-    await bench.poll({ fullSweep: true });
+    await bench.poll({ onDemand: true }, { historyDays: 5 });
+    await bench.poll({ onDemand: true });
     expect((await stored()).historic).toHaveLength(30);
   });
 });

@@ -159,7 +159,7 @@ describe('a sweep', () => {
     await bench.poll();
     await bench.clock.advance(MINUTE);
     message.status = 'failed';
-    await bench.poll({ fullSweep: true });
+    await bench.poll({ onDemand: true });
     expect(await statusOf(message.id)).toBe('failed');
   });
 

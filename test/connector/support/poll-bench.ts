@@ -1,5 +1,6 @@
 import { FIRST_ACCOUNT_ID } from '../../../src/connector/accounts/account-store.ts';
 import type { FirstAccountOptions } from '../../../src/connector/accounts/first-account.ts';
+import { POLL } from '../../../src/connector/accounts/poll-state.ts';
 import { clearTables, TABLES_OF_PROCESSES } from '../../../src/connector/db/clear-tables.ts';
 import {
   type AccountPollerOptions,
@@ -111,20 +112,25 @@ export async function openPollBench(opened?: OpenedDatabase): Promise<PollBench>
         service: { baseUrl: service.baseUrl, apiKey: 'key-1' },
         ...options,
       }),
-    poll: (request = {}, other = {}) =>
-      pollAccount(
-        { ...poller, ...other },
-        {
-          accountId: ACCOUNT,
-          budget: { coverage: 40, visibility: 20, sweep: 40 },
-          longWalks: createTurns(8),
-          memory: createPollMemory(),
-          fullSweep: false,
-          impatient: false,
-          signal: new AbortController().signal,
-          ...request,
-        },
-      ),
+    poll: async (request = {}, other = {}) => {
+      const options = { ...poller, ...other };
+      const held = await options.presence.hold(`${POLL}:${ACCOUNT}`, (lease, signal) =>
+        pollAccount(
+          options,
+          {
+            accountId: ACCOUNT,
+            budget: { coverage: 40, visibility: 20, sweep: 40 },
+            longWalks: createTurns(8),
+            memory: createPollMemory(),
+            onDemand: false,
+            signal,
+            ...request,
+          },
+          lease,
+        ),
+      );
+      return held.held ? held.value : { kind: 'busy' };
+    },
     storedIds: async () => {
       const rows = await database.query<{ id: string }>('select id from connector.messages order by id');
       return rows.map((row) => row.id);
