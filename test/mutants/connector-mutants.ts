@@ -231,13 +231,13 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.grant.refresh-claim',
     test: 'are one on the wire',
-    find: 'isNull(g.endedAt), isUnclaimed, mayBegin',
-    replace: 'isNull(g.endedAt), mayBegin',
+    find: 'isNull(g.endedAt), isUnclaimed, isWaitOver(now)',
+    replace: 'isNull(g.endedAt), isWaitOver(now)',
   },
   {
     rule: 'connector.grant.lost-answer',
     test: 'if an answer was lost before the server acted',
-    find: 'if (!(error instanceof ServiceError) || !error.mayHaveActed) throw error;\n    logger.warn',
+    find: 'if (!isLostAnswer(error)) throw error;\n    logger.warn',
     replace: 'throw error;\n    logger.warn',
   },
   {

@@ -1,21 +1,17 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
-import { NETWORK_FETCH } from '../service-client/call-service.ts';
+import { NETWORK_FETCH, type ServiceCallerOptions } from '../service-client/call-service.ts';
 import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
 import { type Account, openCredential } from './account-store.ts';
 
 /**
- * Provides the bearer token of a call. A port: an API key never changes during the life of its account, while
- * an access token of an OAuth grant is renewed.
+ * Provides the bearer token of a call, and another one if the service refuses it. An API key never changes during the
+ * life of its account, while an access token of an OAuth grant is renewed.
  */
-export interface CredentialSource {
+export interface CredentialSource extends Pick<ServiceCallerOptions, 'renew' | 'onRefusedAgain'> {
   /** The current token. Throws what the database or the key ring throws, and a `ServiceError` for a grant. */
-  authorization(): Promise<string>;
-  /** A token to replace one that the service has refused with 401, or the same. Absent if there can be none. */
-  renew?(refused: string): Promise<string>;
-  /** The service has refused a token from `renew` as well. */
-  onRefusedAgain?(token: string): void;
+  readonly token: () => Promise<string>;
 }
 
 /** Provides the access tokens of grants. */
@@ -40,7 +36,7 @@ export class NoCredential extends Error {
 export function credentialOf(options: CredentialOptions, account: Account): CredentialSource {
   if (account.kind === 'api_key') return apiKeyOf(options, account.id);
   if (options.grants !== undefined) return options.grants.of(account.id);
-  return { authorization: () => Promise.reject(new NoCredential('this process has no OAuth app')) };
+  return { token: () => Promise.reject(new NoCredential('this process has no OAuth app')) };
 }
 
 function apiKeyOf({ database, keyRing }: CredentialOptions, accountId: string): CredentialSource {
@@ -51,7 +47,7 @@ function apiKeyOf({ database, keyRing }: CredentialOptions, accountId: string): 
     return key;
   };
   return {
-    authorization() {
+    token() {
       opened ??= open().catch((error: unknown) => {
         opened = undefined;
         throw error;
@@ -72,13 +68,6 @@ export function clientWith(
   { baseUrl, network }: Pick<Account, 'baseUrl' | 'network'>,
   clock: Clock,
 ): ServiceClient {
-  const { authorization, renew, onRefusedAgain } = credential;
-  return createServiceClient({
-    baseUrl: baseUrl ?? '',
-    token: authorization,
-    renew,
-    onRefusedAgain,
-    fetch: NETWORK_FETCH[network ?? 'any'],
-    clock,
-  });
+  const service = { baseUrl: baseUrl ?? '', fetch: NETWORK_FETCH[network ?? 'any'] };
+  return createServiceClient({ ...credential, ...service, clock });
 }

@@ -6,17 +6,18 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { abortAfter, isLate } from '../../runtime/clock/deadline.ts';
 import { isLoopbackHost } from '../../runtime/http-server/loopback.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
-import { NETWORK_FETCH } from '../service-client/call-service.ts';
+import { NETWORK_FETCH, readAtMost } from '../service-client/call-service.ts';
 import { isLostAnswer, ServiceError } from '../service-client/service-errors.ts';
 import { callbackUrl, type OauthApp } from './oauth-app.ts';
 import { OauthRefusal, OauthUnreachable } from './oauth-errors.ts';
 
 /** Deadline of one request. A refresh makes at most four under one claim: each of its two calls may read the discovery document first. */
 export const CALL_DEADLINE_MS = 10_000;
-/** Metadata is read again after this time. If that fails, the previous metadata remains in use. */
-const METADATA_FRESH_MS = 3_600_000;
-/** The same after a failure: a document that was wrong for a moment, or an endpoint that moved, must not count for long. */
-const METADATA_DOUBTED_MS = 60_000;
+/**
+ * Metadata is read again after this time: a document that was wrong for a moment, or an endpoint that moved, must not
+ * count for long. If that fails, the previous metadata remains in use.
+ */
+const METADATA_FRESH_MS = 60_000;
 const LARGEST_ANSWER_BYTES = 1024 * 1024;
 
 /** What the token endpoint issued. */
@@ -40,35 +41,19 @@ export interface ConsentRequest {
   readonly connectionIds?: readonly string[] | undefined;
 }
 
-/**
- * The calls to the authorization server. Each makes one attempt and throws `OauthRefusal` or
- * `OauthUnreachable`.
- */
-export interface AuthorizationServer {
-  /** The address for the customer's browser. */
-  authorizationUrl(request: ConsentRequest): Promise<string>;
-  /** Checks `state` and `iss` of the callback, and exchanges the code. */
-  redeem(
-    returned: URLSearchParams,
-    checks: { readonly state: string; readonly codeVerifier: string },
-  ): Promise<IssuedTokens>;
-  refresh(refreshToken: string): Promise<IssuedTokens>;
-  /** RFC 7009. Revoking the refresh token ends the whole grant. */
-  revoke(refreshToken: string): Promise<void>;
-}
+export type AuthorizationServer = ReturnType<typeof createAuthorizationServer>;
 
 /**
  * The client of an authorization server. Only the address of the server is configured; everything else comes
- * from its discovery document.
+ * from its discovery document. Each call makes one attempt and throws `OauthRefusal` or `OauthUnreachable`.
  */
-export function createAuthorizationServer(app: OauthApp, clock: Clock): AuthorizationServer {
+export function createAuthorizationServer(app: OauthApp, clock: Clock) {
   const exchange = boundedFetch(clock);
   let known: { readonly config: client.Configuration; readonly readAt: number } | undefined;
-  let freshMs = METADATA_FRESH_MS;
 
   async function discover(): Promise<client.Configuration> {
     const now = clock.elapsed();
-    if (known !== undefined && now - known.readAt < freshMs) return known.config;
+    if (known !== undefined && now - known.readAt < METADATA_FRESH_MS) return known.config;
     try {
       const config = await client.discovery(
         new URL(app.authUrl),
@@ -95,17 +80,15 @@ export function createAuthorizationServer(app: OauthApp, clock: Clock): Authoriz
   async function call<T>(make: (config: client.Configuration) => Promise<T>): Promise<T> {
     const config = await discover();
     try {
-      const answer = await make(config);
-      freshMs = METADATA_FRESH_MS;
-      return answer;
+      return await make(config);
     } catch (error) {
-      freshMs = METADATA_DOUBTED_MS;
       throw describeFailure(error);
     }
   }
 
   return {
-    async authorizationUrl({ state, codeVerifier, scopes, connectionIds }) {
+    /** The address for the customer's browser. */
+    async authorizationUrl({ state, codeVerifier, scopes, connectionIds }: ConsentRequest): Promise<string> {
       const challenge = await client.calculatePKCECodeChallenge(codeVerifier);
       const url = client.buildAuthorizationUrl(await discover(), {
         redirect_uri: callbackUrl(app),
@@ -117,14 +100,20 @@ export function createAuthorizationServer(app: OauthApp, clock: Clock): Authoriz
       });
       return url.href;
     },
-    async redeem(returned, { state, codeVerifier }) {
+    /** Checks `state` and `iss` of the callback, and exchanges the code. */
+    async redeem(
+      returned: URLSearchParams,
+      { state, codeVerifier }: Pick<ConsentRequest, 'state' | 'codeVerifier'>,
+    ): Promise<IssuedTokens> {
       const url = new URL(callbackUrl(app));
       url.search = returned.toString();
       const checks = { expectedState: state, pkceCodeVerifier: codeVerifier };
       return readTokens(await call((config) => client.authorizationCodeGrant(config, url, checks)));
     },
-    refresh: async (token) => readTokens(await call((config) => client.refreshTokenGrant(config, token))),
-    revoke: (token) =>
+    refresh: async (token: string): Promise<IssuedTokens> =>
+      readTokens(await call((config) => client.refreshTokenGrant(config, token))),
+    /** RFC 7009. Revoking the refresh token ends the whole grant. */
+    revoke: (token: string): Promise<void> =>
       call((config) => client.tokenRevocation(config, token, { token_type_hint: 'refresh_token' })),
   };
 }
@@ -183,7 +172,8 @@ function boundedFetch(clock: Clock): client.CustomFetch {
           ...(body === undefined ? {} : { body }),
           signal,
         });
-        const bytes = await readBounded(answer);
+        const bytes = await readAtMost(answer, LARGEST_ANSWER_BYTES);
+        if (bytes === null) throw new OauthUnreachable('unreadable');
         return (
           (answer.ok ? cleanTokens(bytes) : null) ??
           new Response(bytes.length === 0 ? null : bytes, { status: answer.status, headers: answer.headers })
@@ -211,15 +201,4 @@ function cleanTokens(bytes: Buffer): Response | null {
   } catch {
     return null;
   }
-}
-
-async function readBounded(answer: Response): Promise<Buffer<ArrayBuffer>> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of answer.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > LARGEST_ANSWER_BYTES) throw new OauthUnreachable('unreadable');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }

@@ -10,25 +10,6 @@ export interface ConsentPage {
   readonly html: string;
 }
 
-/** The connector's pages for a customer who consents, before and after the service's own pages. */
-export interface ConsentPages {
-  /**
-   * Asks the customer to continue to the service. `cookieMissing`: the browser continued without the cookie
-   * of this page.
-   */
-  ask(flow: Pick<Flow, 'label' | 'returnUrl'>, cookieMissing: boolean): ConsentPage;
-  /**
-   * Reports how a consent ended and leads to the address given by the CRM. The page contains nothing from the
-   * request. It refreshes to that address instead of redirecting, because pages that post a consent may
-   * forbid redirects to other hosts.
-   */
-  end(finished: Pick<FinishedConsent, 'end' | 'returnUrl'>): ConsentPage;
-  /** When our own database or the way to it fails. */
-  readonly unavailable: ConsentPage;
-  /** The response to a request for the head only. */
-  readonly head: ConsentPage;
-}
-
 /** A text page; `code` is for support. */
 interface Text {
   readonly status: number;
@@ -41,8 +22,11 @@ interface Text {
 /** Maximum number of numbers that are listed. */
 const MAX_SHOWN = 20;
 
-/** Creates the pages of one app. They name the host at which its customers find them. */
-export function createConsentPages(app: Pick<OauthApp, 'publicUrl' | 'authUrl'>): ConsentPages {
+/**
+ * The connector's pages for a customer who consents, before and after the service's own pages. They name the host at
+ * which the customers of the app find them.
+ */
+export function createConsentPages(app: Pick<OauthApp, 'publicUrl' | 'authUrl'>) {
   const ownHost = new URL(app.publicUrl).host;
   const serviceHost = new URL(app.authUrl).host;
 
@@ -53,6 +37,11 @@ export function createConsentPages(app: Pick<OauthApp, 'publicUrl' | 'authUrl'>)
     return { status, headers, html: rendered.html };
   }
 
+  /**
+   * Reports how a consent ended and leads to the address given by the CRM. The page contains nothing from the
+   * request. It refreshes to that address instead of redirecting, because pages that post a consent may
+   * forbid redirects to other hosts.
+   */
   function end({ end: ended, returnUrl }: Pick<FinishedConsent, 'end' | 'returnUrl'>): ConsentPage {
     const { status, title, says, code, numbers = [] } = textOf(ended);
     const onward = returnUrl === null ? null : returnTo(returnUrl, ended);
@@ -72,7 +61,11 @@ export function createConsentPages(app: Pick<OauthApp, 'publicUrl' | 'authUrl'>)
   }
 
   return {
-    ask({ label, returnUrl }, cookieMissing) {
+    /**
+     * Asks the customer to continue to the service. `cookieMissing`: the browser continued without the cookie
+     * of this page.
+     */
+    ask({ label, returnUrl }: Pick<Flow, 'label' | 'returnUrl'>, cookieMissing: boolean): ConsentPage {
       const crm = returnUrl === null ? ownHost : new URL(returnUrl).host;
       const account =
         label === null ? html`an account` : html`the account <strong>${shownName(label)}</strong>`;
@@ -90,7 +83,9 @@ export function createConsentPages(app: Pick<OauthApp, 'publicUrl' | 'authUrl'>)
       });
     },
     end,
+    /** When our own database or the way to it fails. */
     unavailable: end({ end: { kind: 'failed', code: 'unavailable' }, returnUrl: null }),
+    /** The response to a request for the head only. */
     head: show(200, { title: 'Connect your numbers', heading: html`Connect your numbers`, content: html`` }),
   };
 }

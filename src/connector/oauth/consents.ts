@@ -114,31 +114,17 @@ function isItsBrowser(flow: Flow, secretOf: SecretOf): boolean {
   return flow.browser !== null && secret !== null && equalSecrets(digest(secret), flow.browser);
 }
 
+export type Consents = ReturnType<typeof createConsents>;
+
 /**
- * Starts and finishes consents. A consent that one process started can be finished by any other.
+ * Starts and finishes consents: the authorization code flow with PKCE S256, a single-use `state`, and a check of `iss`.
+ * A consent that one process started can be finished by any other.
  *
  * A consent belongs to one browser. The CRM's customer receives a start address of the connector; the browser
  * that continues from there gets a cookie, and a code is redeemed only with that cookie. So an attacker who
  * forwards the address of the service to a victim does not obtain the victim's connections.
  */
-export interface Consents {
-  /** Whether a consent may redirect its customer to this address, see `isNamedHost`. */
-  mayReturnTo(returnUrl: string): boolean;
-  /** Throws a `ServiceError` if the authorization server cannot be found, or what the database throws. */
-  begin(request: StartGrantRequest): Promise<StartedConsent>;
-  /** Reads where a start token leads. Changes nothing. Throws what the database throws. */
-  open(token: string, secretOf: SecretOf): Promise<OpenedConsent>;
-  /**
-   * Binds the consent to this browser, if it has a cookie and no other browser has the consent. The same
-   * browser may repeat this. Throws what the database throws.
-   */
-  goOn(token: string, secretOf: SecretOf): Promise<OpenedConsent>;
-  /** Processes the callback of the customer's browser. Throws what the database throws. */
-  finish(returned: URLSearchParams, secretOf: SecretOf): Promise<FinishedConsent>;
-}
-
-/** The authorization code flow with PKCE S256, a single-use `state`, and a check of `iss`. */
-export function createConsents(options: ConsentsOptions): Consents {
+export function createConsents(options: ConsentsOptions) {
   const { database, keyRing, clock, logger, server, app } = options;
 
   /** For the work on a grant whose code is redeemed, so that it cannot be obtained again. */
@@ -206,6 +192,7 @@ export function createConsents(options: ConsentsOptions): Consents {
     return usedAt === null && expiresAt <= clock.now();
   }
 
+  /** Reads where a start token leads. Changes nothing. Throws what the database throws. */
   async function open(token: string, secretOf: SecretOf): Promise<OpenedConsent> {
     const flow = token.length > LONGEST_SECRET ? null : await readStartedFlow(database, digest(token));
     if (flow === null) return { kind: 'closed', finished: UNKNOWN };
@@ -219,8 +206,18 @@ export function createConsents(options: ConsentsOptions): Consents {
   }
 
   return {
-    mayReturnTo: (returnUrl) => isNamedHost(returnUrl, { own: app.publicUrl, others: app.returnHosts }),
-    async begin({ accountId, label, reference, scopes, connectionIds, returnUrl }) {
+    /** Whether a consent may redirect its customer to this address, see `isNamedHost`. */
+    mayReturnTo: (returnUrl: string): boolean =>
+      isNamedHost(returnUrl, { own: app.publicUrl, others: app.returnHosts }),
+    /** Throws a `ServiceError` if the authorization server cannot be found, or what the database throws. */
+    async begin({
+      accountId,
+      label,
+      reference,
+      scopes,
+      connectionIds,
+      returnUrl,
+    }: StartGrantRequest): Promise<StartedConsent> {
       const [state, codeVerifier, startToken] = [makeSecret(), makeSecret(), makeSecret()];
       const address = await server.authorizationUrl({ state, codeVerifier, scopes, connectionIds });
       const id = digest(state);
@@ -245,7 +242,11 @@ export function createConsents(options: ConsentsOptions): Consents {
       return { authorizationUrl: startUrl(app, startToken), expiresAt };
     },
     open,
-    async goOn(token, secretOf) {
+    /**
+     * Binds the consent to this browser, if it has a cookie and no other browser has the consent. The same
+     * browser may repeat this. Throws what the database throws.
+     */
+    async goOn(token: string, secretOf: SecretOf): Promise<OpenedConsent> {
       const opened = await open(token, secretOf);
       const secret = opened.kind === 'ask' ? secretOf(opened.flow.id) : null;
       if (opened.kind !== 'ask' || secret === null) return opened;
@@ -253,7 +254,8 @@ export function createConsents(options: ConsentsOptions): Consents {
       // Another browser may have been faster.
       return await open(token, secretOf);
     },
-    async finish(returned, secretOf) {
+    /** Processes the callback of the customer's browser. Throws what the database throws. */
+    async finish(returned: URLSearchParams, secretOf: SecretOf): Promise<FinishedConsent> {
       const [state, ...others] = returned.getAll('state');
       if (state === undefined || others.length > 0 || state.length > LONGEST_SECRET) return UNKNOWN;
       const flow = await readFlow(database, digest(state));

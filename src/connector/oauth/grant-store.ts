@@ -86,9 +86,9 @@ function at({ accountId, version }: RefreshClaim): SQL | undefined {
 /** The waits after failed refreshes. */
 export const REFRESH_BACK_OFF = { firstMs: 5_000, longestMs: 5 * 60_000 };
 
-/** No failure requires waiting. */
+/** No failure requires waiting. A wait that lies further ahead than any was planned by a clock that is wrong. */
 function isWaitOver(now: number): SQL | undefined {
-  return or(isNull(g.notBefore), lte(g.notBefore, now));
+  return or(isNull(g.notBefore), lte(g.notBefore, now), gt(g.notBefore, now + REFRESH_BACK_OFF.longestMs));
 }
 
 /** How long a claim lasts, see `claimRefresh`. */
@@ -97,8 +97,6 @@ export interface ClaimTimes {
   readonly ttlMs: number;
   /** The owner of a claim that the caller has seen for so long that it has run out; null if there is none. */
   readonly silent: string | null;
-  /** The planned end of a wait that counts as over; null if there is none. */
-  readonly over: number | null;
 }
 
 /**
@@ -109,14 +107,13 @@ export interface ClaimTimes {
 export async function claimRefresh(
   db: Queryable,
   claim: RefreshClaim,
-  { now, ttlMs, silent, over }: ClaimTimes,
+  { now, ttlMs, silent }: ClaimTimes,
 ): Promise<number | null> {
   const isUnclaimed = silent === null ? isNull(g.refreshOwner) : eq(g.refreshOwner, silent);
-  const mayBegin = over === null ? isWaitOver(now) : eq(g.notBefore, over);
   const [claimed] = await orm(db)
     .update(oauthGrants)
     .set({ refreshOwner: claim.owner, refreshUntil: now + ttlMs })
-    .where(and(at(claim), isNull(g.endedAt), isUnclaimed, mayBegin))
+    .where(and(at(claim), isNull(g.endedAt), isUnclaimed, isWaitOver(now)))
     .returning({ failures: g.failures });
   return claimed?.failures ?? null;
 }
@@ -199,7 +196,7 @@ export async function listAgeing(
         isNotNull(g.sealedRefreshToken),
         or(lte(accessExpiresAt, times.before), isOld),
         or(isNull(g.refreshOwner), lte(g.refreshUntil, times.now)),
-        or(isWaitOver(times.now), gt(g.notBefore, times.now + REFRESH_BACK_OFF.longestMs)),
+        isWaitOver(times.now),
       ),
     )
     .orderBy(accessExpiresAt, accountId)

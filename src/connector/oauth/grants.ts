@@ -13,7 +13,6 @@ import { type CredentialSource, NoCredential } from '../accounts/credential-sour
 import type { Base } from '../db/base.ts';
 import { retryCommit } from '../db/retry-commit.ts';
 import { ServiceError } from '../service-client/service-errors.ts';
-import { createPlans, type Plans } from '../work/planned.ts';
 import {
   type AuthorizationServer,
   CALL_DEADLINE_MS,
@@ -23,7 +22,6 @@ import {
 import {
   claimRefresh,
   endGrant,
-  type GrantRow,
   listAgeing,
   noteRefreshFailed,
   openTokens,
@@ -70,11 +68,6 @@ interface RefreshGrantOptions extends Base {
   readonly onEnd: (end: RefreshEnd) => void;
 }
 
-interface RefreshOptions extends RefreshGrantOptions {
-  /** When waits after failed refreshes are over. */
-  readonly dueAtOf: Plans;
-}
-
 /** The stored tokens of an account. Throws `NoCredential`, and `ReauthRequired` if the grant has ended. */
 async function loadTokens(
   { database, keyRing }: Pick<RefreshGrantOptions, 'database' | 'keyRing'>,
@@ -93,7 +86,7 @@ async function loadTokens(
  * [oauth.refresh.serialized]
  */
 async function refreshGrant(
-  options: RefreshOptions,
+  options: RefreshGrantOptions,
   accountId: string,
   stored: Versioned<TokenPair>,
 ): Promise<Versioned<TokenPair>> {
@@ -101,21 +94,20 @@ async function refreshGrant(
   const claim = { accountId, version: stored.version, owner: `${options.owner}/${randomUUID()}` };
   const deadline = clock.elapsed() + LONGEST_WAIT_MS;
   let other: SeenClaim | undefined;
-  let over: number | null = null;
   for (;;) {
     const ranOut = other !== undefined && clock.elapsed() - other.since >= CLAIM_TTL_MS;
     const silent = ranOut ? (other?.owner ?? null) : null;
-    const times = { now: clock.now(), ttlMs: CLAIM_TTL_MS, silent, over };
+    const times = { now: clock.now(), ttlMs: CLAIM_TTL_MS, silent };
     const failures = await claimRefresh(database, claim, times);
     if (failures !== null) return await refreshClaimed(options, claim, stored.token, failures);
     const row = await readGrant(database, accountId);
     if (row === null || row.endedAt !== null || row.version > stored.version)
       return await loadTokens(options, accountId);
-    const before: number | null = over;
-    over = refuseEarly(options, row);
-    if (over !== before) continue;
-    if (row.refreshOwner === null) other = undefined;
-    else if (row.refreshOwner !== other?.owner) other = { owner: row.refreshOwner, since: clock.elapsed() };
+    const { refreshOwner, notBefore } = row;
+    if (refreshOwner === null && notBefore !== null && notBefore > times.now)
+      throw new RefreshDelayed(row.lastErrorCode ?? 'oauth_failed');
+    if (refreshOwner === null) other = undefined;
+    else if (refreshOwner !== other?.owner) other = { owner: refreshOwner, since: clock.elapsed() };
     if (clock.elapsed() > deadline || options.closing.aborted) throw new RefreshDelayed('oauth_busy');
     await clock.sleep(AWAIT_EVERY_MS, options.closing).catch(() => undefined);
   }
@@ -128,14 +120,6 @@ async function refreshGrant(
 interface SeenClaim {
   readonly owner: string;
   readonly since: number;
-}
-
-/** Throws if a failed refresh requires waiting. Returns the end of a wait that counts as over, null if there is none. */
-function refuseEarly({ dueAtOf, clock }: RefreshOptions, row: GrantRow): number | null {
-  const { accountId, refreshOwner, notBefore, lastErrorCode } = row;
-  if (refreshOwner !== null || notBefore === null) return null;
-  if (dueAtOf(accountId, notBefore) <= clock.now()) return notBefore;
-  throw new RefreshDelayed(lastErrorCode ?? 'oauth_failed');
 }
 
 async function refreshClaimed(
@@ -232,12 +216,7 @@ const USABLE_MS = 30_000;
 const FRESH_MS = 5_000;
 
 /** The access tokens of all grants, in one process. */
-export interface GrantCredentials {
-  /** The credential of an account of kind `oauth`. */
-  of(accountId: string): CredentialSource;
-  /** Refreshes a version, unless that has been done. Throws what refreshing throws. */
-  refresh(accountId: string, version: number): Promise<void>;
-}
+export type GrantCredentials = ReturnType<typeof createGrantCredentials>;
 
 /** How long no other refresh follows one whose token was refused at once: the next one would be refused as well. */
 const USELESS_MS = 60_000;
@@ -250,9 +229,8 @@ interface Held {
 }
 
 /** Creates the only component of a process that reads and refreshes tokens. */
-export function createGrantCredentials(options: RefreshGrantOptions): GrantCredentials {
+export function createGrantCredentials(options: RefreshGrantOptions) {
   const { clock } = options;
-  const dueAtOf = createPlans(clock, REFRESH_BACK_OFF.longestMs);
   const held = new Map<string, Held>();
 
   async function read(accountId: string): Promise<Versioned<TokenPair>> {
@@ -277,7 +255,7 @@ export function createGrantCredentials(options: RefreshGrantOptions): GrantCrede
       load: () => read(accountId),
       renew: async (stored) => {
         const readAt = clock.elapsed();
-        return keep(accountId, await refreshGrant({ ...options, dueAtOf }, accountId, stored), readAt);
+        return keep(accountId, await refreshGrant(options, accountId, stored), readAt);
       },
     });
     const fresh: Held = { flight, known: undefined };
@@ -285,7 +263,7 @@ export function createGrantCredentials(options: RefreshGrantOptions): GrantCrede
     return fresh;
   }
 
-  async function authorization(accountId: string): Promise<string> {
+  async function currentToken(accountId: string): Promise<string> {
     const { known } = grantOf(accountId);
     const isFresh = known !== undefined && clock.elapsed() - known.readAt < FRESH_MS;
     const pair = isFresh ? known.pair : await read(accountId);
@@ -301,8 +279,9 @@ export function createGrantCredentials(options: RefreshGrantOptions): GrantCrede
     return (await flight.newerThan(pair.version)).token.accessToken;
   }
 
+  /** The credential of an account of kind `oauth`. */
   const of = (accountId: string): CredentialSource => ({
-    authorization: () => authorization(accountId),
+    token: () => currentToken(accountId),
     renew: (refused) => renew(accountId, refused),
     onRefusedAgain(token) {
       const grant = grantOf(accountId);
@@ -314,7 +293,8 @@ export function createGrantCredentials(options: RefreshGrantOptions): GrantCrede
 
   return {
     of,
-    async refresh(accountId, version) {
+    /** Refreshes a version, unless that has been done. Throws what refreshing throws. */
+    async refresh(accountId: string, version: number): Promise<void> {
       await grantOf(accountId).flight.newerThan(version);
     },
   };

@@ -19,13 +19,8 @@ import { tokenContext } from '../db/sealed-columns.ts';
 import { createServiceClient } from '../service-client/service-client.ts';
 import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import { type AuthorizationServer, createAuthorizationServer } from './authorization-server.ts';
-import { type Consents, createConsents } from './consents.ts';
-import {
-  createGrantCredentials,
-  createGrantKeeper,
-  type GrantCredentials,
-  type RefreshEnd,
-} from './grants.ts';
+import { createConsents } from './consents.ts';
+import { createGrantCredentials, createGrantKeeper, type RefreshEnd } from './grants.ts';
 import { appSubscriptionId, type OauthApp } from './oauth-app.ts';
 import { OauthRefusal } from './oauth-errors.ts';
 
@@ -44,25 +39,10 @@ export interface OauthOptions extends Base {
 }
 
 /** The part of a process that acts as the OAuth app. */
-export interface Oauth {
-  /** The subscription that the grants of the app share. */
-  readonly subscriptionId: string;
-  readonly app: OauthApp;
-  readonly credentials: GrantCredentials;
-  readonly consents: Consents;
-  /** The app of the settings, to be tried before it is used. */
-  readonly candidate: Candidate;
-  /** Revokes the grant of a removed account at the service. One attempt, in the background. */
-  revokeRemoved(accountId: string, sealedRefreshToken: string): void;
-  /** Starts to refresh grants. Call it once the app is accepted. Throws what the database throws. */
-  start(): Promise<void>;
-  /** Resolves when every grant that is due was refreshed and every revocation was attempted. */
-  settle(): Promise<void>;
-  close(): Promise<void>;
-}
+export type Oauth = ReturnType<typeof createOauth>;
 
 /** Creates everything that belongs to the OAuth app. */
-export function createOauth(options: OauthOptions): Oauth {
+export function createOauth(options: OauthOptions) {
   const { app, keyRing, clock, logger, keeps } = options;
   const subscriptionId = appSubscriptionId(app);
   const server = createAuthorizationServer(app, clock);
@@ -84,12 +64,15 @@ export function createOauth(options: OauthOptions): Oauth {
   }
 
   return {
+    /** The subscription that the grants of the app share. */
     subscriptionId,
     app,
     credentials,
+    /** The app of the settings, to be tried before it is used. */
     candidate: appCandidate(options, server),
     consents: createConsents({ ...options, server, baseUrl: app.baseUrl, subscriptionId, revoke }),
-    revokeRemoved(accountId, sealedRefreshToken) {
+    /** Revokes the grant of a removed account at the service. One attempt, in the background. */
+    revokeRemoved(accountId: string, sealedRefreshToken: string): void {
       const work = keyRing
         .open(sealedRefreshToken, tokenContext(accountId, 'refresh'))
         .then(revoke)
@@ -99,16 +82,18 @@ export function createOauth(options: OauthOptions): Oauth {
         .finally(() => revoking.delete(work));
       revoking.add(work);
     },
-    async start() {
+    /** Starts to refresh grants. Call it once the app is accepted. Throws what the database throws. */
+    async start(): Promise<void> {
       // First: a warning that fails must not leave the grants without a keeper.
       if (keeps) keeper.start();
       await warnOfOthers(options, subscriptionId);
     },
-    async settle() {
+    /** Resolves when every grant that is due was refreshed and every revocation was attempted. */
+    async settle(): Promise<void> {
       if (keeps) await keeper.runNow();
       await Promise.all(revoking);
     },
-    async close() {
+    async close(): Promise<void> {
       closing.abort();
       await keeper.stop();
       await Promise.all(revoking);

@@ -46,8 +46,8 @@ export async function openSendingClient(
   }
 
   try {
-    const token = await credential.authorization();
-    const client = clientWith({ ...credential, authorization: async () => token }, account, options.clock);
+    const token = await credential.token();
+    const client = clientWith({ ...credential, token: async () => token }, account, options.clock);
     return {
       ...client,
       host: hostOf(account),

@@ -182,7 +182,9 @@ async function exchange(
     ...(call.stream === undefined ? {} : { body: call.stream.open() }),
     signal,
   });
-  const text = await readText(response);
+  const body = await readAtMost(response, LARGEST_ANSWER_BYTES);
+  if (body === null) throw new ServiceAnswerUnreadable('the body is too large');
+  const text = new TextDecoder().decode(body);
   if (!response.ok) throw readRefusal(response, parseJson(text), clock.now());
   return { text, date: readHttpDate(response.headers.get('date') ?? '') };
 }
@@ -203,17 +205,16 @@ function readRefusal(response: Response, body: unknown, now: number): ServiceRef
   });
 }
 
-async function readText(response: Response): Promise<string> {
-  if (response.body === null) return '';
-  const decoder = new TextDecoder();
-  let bytes = 0;
-  let text = '';
-  for await (const chunk of response.body) {
-    bytes += chunk.byteLength;
-    if (bytes > LARGEST_ANSWER_BYTES) throw new ServiceAnswerUnreadable('the body is too large');
-    text += decoder.decode(chunk, { stream: true });
+/** The body of a response, null if it is larger than `bytes`: then the rest is not read. */
+export async function readAtMost(response: Response, bytes: number): Promise<Buffer<ArrayBuffer> | null> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength;
+    if (size > bytes) return null;
+    chunks.push(chunk);
   }
-  return text + decoder.decode();
+  return Buffer.concat(chunks);
 }
 
 /** The value of a successful response. Throws `ServiceAnswerUnreadable` if its body is not JSON. */

@@ -6,7 +6,8 @@ import type { Clock } from '../../runtime/clock/clock.ts';
  * others for an hour. But a process that is ahead and lives plans again within the longest wait, and if another took
  * the key up before, each would undo the waits of the other. So such a time counts as due once it has stayed the same
  * for the longest wait, by the monotonic clock of whoever looks: `createPlans`. It counts as due at once where one
- * process keeps the key for a minute or longer (a queue of sends, a partition), and where nothing is retried (the quota).
+ * process keeps the key for a minute or longer (a queue of sends, a partition), where nothing is retried (the quota), and
+ * for the refresh of a token, which its callers delay themselves.
  */
 
 /** When a key is due: the planned time, or now if no wait is that long. Times in epoch ms. */

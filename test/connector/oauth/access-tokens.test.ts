@@ -144,7 +144,7 @@ describe('the access token of a grant', () => {
     expect(await poll(id)).toBeNull();
   });
 
-  it('waits for five minutes for what failed before a clock that was hours ahead was set back', async () => {
+  it('does not wait for what failed before a clock that was hours ahead was set back', async () => {
     const id = await connect();
     grants.world.clock.jump(180 * MINUTE);
     grants.auth.fault = () => 'reset';
@@ -152,8 +152,6 @@ describe('the access token of a grant', () => {
     grants.world.clock.jump(-180 * MINUTE);
     grants.auth.fault = () => undefined;
     grants.world.service.apiKeys.clear();
-    expect(await poll(id)).toBe('oauth_network');
-    await grants.world.clock.skip(6 * MINUTE);
     expect(await poll(id)).toBeNull();
   });
 

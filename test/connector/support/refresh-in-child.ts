@@ -30,7 +30,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     onEnd: () => undefined,
   });
   const source = credentials.of(accountId);
-  const ends = await Promise.allSettled(Array.from({ length: uses }, () => source.authorization()));
+  const ends = await Promise.allSettled(Array.from({ length: uses }, () => source.token()));
   const told = ends.map((end) => (end.status === 'fulfilled' ? end.value : String(end.reason.code)));
   process.stdout.write(`${JSON.stringify([...new Set(told)])}\n`);
 }
