@@ -20,7 +20,7 @@ import { createChangesRouter } from './api/changes-router.ts';
 import { createWebApp, createWorkerApp } from './api/create-app.ts';
 import { type ApiToken, apiTokensOf, createTokenGuard } from './api/token-guard.ts';
 import { createAudit } from './audit/audit.ts';
-import { finishCreations } from './connections/finish-creations.ts';
+import { finishCreations } from './connections/create-connection.ts';
 import { createConsumerMetrics } from './consumers/consumer-metrics.ts';
 import { createConsumers } from './consumers/consumers.ts';
 import type { ChangeHandlers } from './consumers/sinks/handler.ts';

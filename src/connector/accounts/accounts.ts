@@ -8,7 +8,7 @@ import { revokeLeases } from '../work/presence.ts';
 import { type Account, readAccount, readAccounts } from './account-store.ts';
 import { type AddedService, addAccount } from './add-account.ts';
 import { POLL } from './poll-state.ts';
-import { createRegistrations, type Registrations, type RegistrationsOptions } from './registrations.ts';
+import { createRegistrations, type RegistrationsOptions } from './registrations.ts';
 import { REGISTRATION } from './subscription-store.ts';
 
 /** How long after the requested time other processes may notice an added or removed account. */
@@ -24,28 +24,13 @@ export interface AccountsOptions extends RegistrationsOptions {
 }
 
 /** The accounts of this connector, each with its own credential, schedule, webhook path and secret. */
-export interface Accounts extends Pick<Registrations, 'rotate' | 'settle'> {
-  /** Registers webhooks, and follows what other processes add and remove. */
-  start(): Promise<void>;
-  /**
-   * Adds an account, registers its webhook and has it polled. Resolves with its id once it is stored and one
-   * attempt to register was made. Throws what `addAccount` throws.
-   */
-  add(service: AddedService): Promise<string>;
-  /** Starts to work with what it may use from now on. What fails is repeated within 10 s. Throws what that throws. */
-  check(): Promise<void>;
-  /** Starts to work with an account that this process has just stored, or whose credential it has replaced. Never rejects. */
-  takeUp(accountId: string): Promise<void>;
-  /** Removes an account and stops all work for it, see `removeAccount`. False if it does not exist. */
-  remove(accountId: string): Promise<boolean>;
-  close(): Promise<void>;
-}
+export type Accounts = ReturnType<typeof createAccounts>;
 
 /**
  * Creates everything that belongs to accounts. What other processes add and remove is noticed by reading the table,
  * because nothing else reaches every process through every pooler.
  */
-export function createAccounts(options: AccountsOptions): Accounts {
+export function createAccounts(options: AccountsOptions) {
   const { database, clock, logger, polling } = options;
   const registrations = createRegistrations(options);
   /** The version of the credential that was taken up, by account. What this process may not use yet is not in it. */
@@ -80,6 +65,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
     onError: (err) => logger.warn({ err }, 'the accounts could not be read; retrying soon'),
   });
 
+  /** Starts to work with an account that this process has just stored, or whose credential it has replaced. Never rejects. */
   async function takeUp(accountId: string): Promise<void> {
     try {
       await checks.runNow();
@@ -93,20 +79,27 @@ export function createAccounts(options: AccountsOptions): Accounts {
   }
 
   return {
+    /** Starts to work with what it may use from now on. What fails is repeated within 10 s. Throws what that throws. */
     check: checks.runNow,
     takeUp,
-    async start() {
+    /** Registers webhooks, and follows what other processes add and remove. */
+    async start(): Promise<void> {
       started = true;
       await registrations.start();
       await checks.runNow();
       checks.start();
     },
-    async add(service) {
+    /**
+     * Adds an account, registers its webhook and has it polled. Resolves with its id once it is stored and one
+     * attempt to register was made. Throws what `addAccount` throws.
+     */
+    async add(service: AddedService): Promise<string> {
       const id = await addAccount(options, service);
       await takeUp(id);
       return id;
     },
-    async remove(accountId) {
+    /** Removes an account and stops all work for it, see `removeAccount`. False if it does not exist. */
+    async remove(accountId: string): Promise<boolean> {
       const removed = await removeAccount(database, accountId, clock.now());
       if (removed === null) return false;
       // After the account is removed, so that a slow service delays nothing.
@@ -118,7 +111,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
     },
     rotate: registrations.rotate,
     settle: registrations.settle,
-    async close() {
+    async close(): Promise<void> {
       // A check may wait for a registration, which ends only by this.
       await Promise.all([checks.stop(), registrations.close()]);
     },

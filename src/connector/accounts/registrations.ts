@@ -62,29 +62,6 @@ export interface RegistrationsOptions extends Base, WorkerOptions {
   readonly noticeMs?: number | undefined;
 }
 
-/**
- * The webhooks of all API keys, and their secrets. Not those of grants: an OAuth app has its webhook where it
- * is registered. What these calls would change for an access token is not specified; it might be the customer's
- * own webhook.
- */
-export interface Registrations {
-  /** Starts registering what is due. Throws as `query` does. */
-  start(): Promise<void>;
-  /**
-   * Checks and registers the webhook of an API key, now and until it is in place. Resolves after one attempt.
-   * Ignores all other accounts. Throws as `query` does.
-   */
-  add(account: Account): Promise<void>;
-  /**
-   * Rotates, see `rotateSecret`. If the outcome is unknown, the secret is replaced again at once, in the background.
-   * Throws `UnknownCredential` if this process cannot make calls for the account.
-   */
-  rotate(accountId: string, compromised: boolean): Promise<Replaced | null>;
-  /** Registers everything that is due. Resolves when no attempt is in progress. */
-  settle(): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** This process has no credential of the account. */
 export class UnknownCredential extends Error {
   override readonly name = 'UnknownCredential';
@@ -104,12 +81,13 @@ export class LeaseLost extends Error {
 }
 
 /**
- * Registers the webhook of each API key at its own path. The key of the duty is the subscription. A
- * registration is due when a process starts or a credential changes, and at once while a secret is in doubt:
+ * The webhooks of all API keys, and their secrets. Not those of grants: an OAuth app has its webhook where it
+ * is registered. What these calls would change for an access token is not specified; it might be the customer's
+ * own webhook. Each is registered at its own path. The key of the duty is the subscription. A registration is due when a process starts or a credential changes, and at once while a secret is in doubt:
  * marked as being replaced, but no living process is replacing it. A failure stops nothing else: deliveries
  * signed with the stored secret are still accepted.
  */
-export function createRegistrations(options: RegistrationsOptions): Registrations {
+export function createRegistrations(options: RegistrationsOptions) {
   const { database, keyRing, clock, logger, publicUrl, onIssued } = options;
   const closing = new AbortController();
   const dueAtOf = createPlans(clock, LONGEST_WAIT_MS);
@@ -194,19 +172,29 @@ export function createRegistrations(options: RegistrationsOptions): Registration
   }
 
   return {
+    /** Starts registering what is due. Throws as `query` does. */
     start: worker.start,
-    async add(account) {
+    /**
+     * Checks and registers the webhook of an API key, now and until it is in place. Resolves after one attempt.
+     * Ignores all other accounts. Throws as `query` does.
+     */
+    async add(account: Account): Promise<void> {
       if (!isOurs(account)) return;
       await makeDue(database, account.subscriptionId, clock.now());
       await worker.runNow(account.subscriptionId);
     },
-    rotate(accountId, compromised) {
+    /**
+     * Rotates, see `rotateSecret`. If the outcome is unknown, the secret is replaced again at once, in the background.
+     * Throws `UnknownCredential` if this process cannot make calls for the account.
+     */
+    rotate(accountId: string, compromised: boolean): Promise<Replaced | null> {
       const work = rotate(accountId, compromised);
       rotating = Promise.allSettled([rotating, work]);
       return work;
     },
+    /** Registers everything that is due. Resolves when no attempt is in progress. */
     settle: worker.settle,
-    async close() {
+    async close(): Promise<void> {
       closing.abort();
       await Promise.all([worker.close(), rotating]);
     },
@@ -253,7 +241,7 @@ export async function registerWebhook(
       return 'unchanged';
     }
   }
-  await replaceSecret(options, lease, url === null ? rotation(client) : registration(client, url), signal);
+  await replaceSecret(options, lease, { url, compromised: false }, signal);
   return 'registered';
 }
 
@@ -270,28 +258,10 @@ export async function rotateSecret(
 ): Promise<Replaced | null> {
   const held = await options.presence.hold(
     `${REGISTRATION}:${options.subscriptionId}`,
-    (lease, leased) => replaceSecret(options, lease, rotation(options.client, compromised), leased),
+    (lease, leased) => replaceSecret(options, lease, { url: null, compromised }, leased),
     signal,
   );
   return held.held ? held.value : null;
-}
-
-/** How a secret is replaced. */
-interface Replacement {
-  /** The call that issues a new secret and invalidates the previous one. */
-  readonly issue: (signal: AbortSignal) => Promise<IssuedSecret>;
-  /** The address of deliveries afterwards; null if it does not change. */
-  readonly url: string | null;
-  /** The previous secret is no longer accepted at all. */
-  readonly compromised: boolean;
-}
-
-function registration(client: ServiceClient, url: string): Replacement {
-  return { issue: (signal) => client.putWebhook(url, signal), url, compromised: false };
-}
-
-function rotation(client: ServiceClient, compromised = false): Replacement {
-  return { issue: (signal) => client.rotateWebhook(signal), url: null, compromised };
 }
 
 /** A replaced secret. Times in epoch milliseconds of our clock. */
@@ -302,15 +272,16 @@ export interface Replaced {
 }
 
 /**
- * Marks the secret as being replaced, calls the service, and stores the new secret. The mark is committed
+ * Marks the secret as being replaced, sets the address at the service or only rotates the secret (`url` null), and
+ * stores the new secret. If it is `compromised`, the previous one is no longer accepted at all. The mark is committed
  * before the call: verifications that fail during the call wait for the new secret, and if this process dies,
  * the mark shows that the stored secret may be invalid. An existing mark means the same, so it is only removed
  * together with storing a new secret.
  */
 async function replaceSecret(
-  { database, clock, keyRing, subscriptionId, noticeMs = OLDEST_SECRETS_MS }: RegisterOptions,
+  { database, clock, keyRing, client, subscriptionId, noticeMs = OLDEST_SECRETS_MS }: RegisterOptions,
   lease: Lease,
-  { compromised, url, issue }: Replacement,
+  { url, compromised }: Pick<RegisterOptions, 'url'> & { readonly compromised: boolean },
   signal: AbortSignal,
 ): Promise<Replaced> {
   const owner = randomUUID();
@@ -323,7 +294,7 @@ async function replaceSecret(
   let issued: IssuedSecret;
   try {
     if (wait > 0) await clock.sleep(wait, signal);
-    issued = await issue(signal);
+    issued = await (url === null ? client.rotateWebhook(signal) : client.putWebhook(url, signal));
   } catch (error) {
     // Neither this call nor an earlier one can have changed anything. In all other cases, the mark stays.
     if (!marked.found && !isLostAnswer(error)) await clearPending(database, subscriptionId, owner);

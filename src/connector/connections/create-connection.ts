@@ -2,7 +2,10 @@ import type { ReadCreatedConnection } from '../../contract/service/read-answers.
 import { backOffMs } from '../../runtime/clock/back-off.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { abortAfter } from '../../runtime/clock/deadline.ts';
+import { type Repeat, repeat } from '../../runtime/clock/repeat.ts';
 import type { Database } from '../../runtime/database/database.ts';
+import { type Account, readAccount } from '../accounts/account-store.ts';
+import type { Base } from '../db/base.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import {
   isLostAnswer,
@@ -10,13 +13,18 @@ import {
   ServiceError,
   ServiceUnreachable,
 } from '../service-client/service-errors.ts';
+import { createPlans } from '../work/planned.ts';
 import {
+  ATTEMPT_MS,
   beginAttempt,
   type Creation,
   endCreated,
   endLost,
   endRefused,
+  listPlannedCreations,
+  type PlannedCreation,
   readCreation,
+  takeCreation,
 } from './creation-store.ts';
 
 /** Total time of all attempts: a caller waits for the response. */
@@ -57,7 +65,7 @@ export async function repeatCall<T>(
   { clock, closing }: CallOptions,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const repeat = async (signal: AbortSignal): Promise<T> => {
+  const attempts = async (signal: AbortSignal): Promise<T> => {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await call(signal);
@@ -68,7 +76,7 @@ export async function repeatCall<T>(
       }
     }
   };
-  return await abortAfter(clock, DEADLINE_MS, repeat, closing);
+  return await abortAfter(clock, DEADLINE_MS, attempts, closing);
 }
 
 export interface CreateOptions extends CallOptions {
@@ -123,4 +131,53 @@ async function attempt(
   }
   await endCreated(database, id, connection, clock.now());
   return { kind: 'created', connection };
+}
+
+/** How often a process looks for creations in doubt, and how many of an account it asks about at a time. */
+const FINISH_EVERY_MS = 5_000;
+const MAX_AT_A_TIME = 50;
+
+interface FinishOptions extends Base, CallOptions {
+  /** A client of the account; null if this process must not make calls for it. */
+  readonly clientOf: (account: Account) => ServiceClient | null;
+}
+
+/**
+ * Retries, with the same key, creations whose response was lost because the process died or the service was
+ * away for a long time.
+ */
+export function finishCreations(options: FinishOptions): Repeat {
+  const { database, clock, logger, clientOf, closing } = options;
+  const dueAtOf = createPlans(clock, ATTEMPT_MS);
+
+  async function finish(creation: PlannedCreation, client: ServiceClient): Promise<void> {
+    const { id, accountId } = creation;
+    if (!(await takeCreation(database, creation, clock.now()))) return;
+    try {
+      const outcome = await createOnce({ database, clock, client, closing }, creation, null);
+      if (outcome.kind !== 'unknown') return;
+      await endLost(database, id, 'key_expired', null);
+      logger.warn({ accountId }, 'it remains unknown whether a connection was created');
+    } catch (err) {
+      if (!(err instanceof ServiceError)) throw err;
+      if (!closing.aborted) logger.warn({ err, accountId }, 'a creation is still in doubt; retrying later');
+    }
+  }
+
+  return repeat({
+    clock,
+    everyMs: FINISH_EVERY_MS,
+    async run() {
+      const planned = await listPlannedCreations(database, clock.now());
+      const due = planned.filter(({ id, nextAttemptAt }) => dueAtOf(id, nextAttemptAt ?? 0) <= clock.now());
+      for (const accountId of new Set(due.map((creation) => creation.accountId))) {
+        const account = await readAccount(database, accountId);
+        const client = account === null ? null : clientOf(account);
+        if (client === null) continue;
+        const ofAccount = due.filter((creation) => creation.accountId === accountId).slice(0, MAX_AT_A_TIME);
+        await Promise.all(ofAccount.map((creation) => finish(creation, client)));
+      }
+    },
+    onError: (err) => logger.warn({ err }, 'creations in doubt could not be finished; retrying soon'),
+  });
 }

@@ -105,19 +105,7 @@ export interface PairingWatchesOptions {
 }
 
 /** The viewers of connections that are being paired. */
-export interface PairingWatches {
-  /**
-   * Calls `take` with the events of a connection until the returned function is called. All viewers of one
-   * connection share one poll, which stops with the last of them. Null if there are too many viewers, or it
-   * is closed.
-   */
-  watch(connection: WatchedConnection, take: TakeEvent): (() => void) | null;
-  readonly viewers: number;
-  /** Notifies all viewers that this process is stopping, and accepts no new ones. */
-  close(): void;
-  /** Resolves when nothing is being read. */
-  settle(): Promise<void>;
-}
+export type PairingWatches = ReturnType<typeof createPairingWatches>;
 
 interface Watch {
   readonly viewers: Set<TakeEvent>;
@@ -126,7 +114,7 @@ interface Watch {
   last: PairingEvent | null;
 }
 
-export function createPairingWatches(options: PairingWatchesOptions): PairingWatches {
+export function createPairingWatches(options: PairingWatchesOptions) {
   const { clock, logger, random } = options;
   const watches = new Map<string, Watch>();
   const inFlight = new Set<Promise<void>>();
@@ -175,7 +163,12 @@ export function createPairingWatches(options: PairingWatchesOptions): PairingWat
   }
 
   return {
-    watch(connection, take) {
+    /**
+     * Calls `take` with the events of a connection until the returned function is called. All viewers of one
+     * connection share one poll, which stops with the last of them. Null if there are too many viewers, or it
+     * is closed.
+     */
+    watch(connection: WatchedConnection, take: TakeEvent): (() => void) | null {
       if (closed || viewers >= options.maxViewers) return null;
       const watch = watches.get(connection.id) ?? begin(connection);
       viewers += 1;
@@ -192,10 +185,11 @@ export function createPairingWatches(options: PairingWatchesOptions): PairingWat
         if (watches.get(connection.id) === watch) watches.delete(connection.id);
       };
     },
-    get viewers() {
+    get viewers(): number {
       return viewers;
     },
-    close() {
+    /** Notifies all viewers that this process is stopping, and accepts no new ones. */
+    close(): void {
       closed = true;
       for (const watch of watches.values()) {
         watch.stop.abort();
@@ -203,7 +197,8 @@ export function createPairingWatches(options: PairingWatchesOptions): PairingWat
       }
       watches.clear();
     },
-    async settle() {
+    /** Resolves when nothing is being read. */
+    async settle(): Promise<void> {
       while (inFlight.size > 0) await Promise.all(inFlight);
     },
   };
