@@ -110,7 +110,6 @@ CREATE TABLE "connector"."quotas" (
 CREATE TABLE "connector"."subscriptions" (
 	"id" text PRIMARY KEY NOT NULL,
 	"account_id" text,
-	"is_first" boolean DEFAULT false NOT NULL,
 	"sealed_secret" text,
 	"sealed_configured_secret" text,
 	"accepted_app" text,

@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 29149],
+  ['src/connector', 28882],
   ['src/runtime', 8562],
   ['src/platform', 13299],
   ['src/sandbox', 4983],
@@ -22,9 +22,9 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10572, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1143],
-  ['test, of packages too', 98276, TESTS],
+  ['test, of packages too', 98284, TESTS],
   ['bench', 2599],
-  ['drizzle', 6374, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6366, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

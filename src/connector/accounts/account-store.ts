@@ -36,7 +36,6 @@ const ACCOUNT = {
   endedReason: oauthGrants.endedReason,
   /** The service has refused this credential permanently: no further call is made with it. */
   isRefused: IS_REFUSED,
-  isFirst: sql<boolean>`coalesce(${subscriptions.isFirst}, false)`,
   registeredUrl: subscriptions.registeredUrl,
   registeredAt: subscriptions.registeredAt,
   /** Its signing secret is being replaced. */

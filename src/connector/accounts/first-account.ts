@@ -51,7 +51,7 @@ export async function ensureFirstAccount(options: FirstAccountOptions): Promise<
   if (service === undefined && webhookSecret === undefined) return;
   const now = clock.now();
   const [id, subscriptionId] = [FIRST_ACCOUNT_ID, FIRST_SUBSCRIPTION_ID];
-  await addSubscription(database, { id: subscriptionId, accountId: id, isFirst: true });
+  await addSubscription(database, { id: subscriptionId, accountId: id });
   const added = await insertAccount(database, { id, kind: 'api_key', subscriptionId, createdAt: now });
   const details = { who: 'settings', id: FIRST_ACCOUNT_ID, result: 'ok' } as const;
   if (added) audit?.note('account.added', details);

@@ -5,7 +5,7 @@ import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { secretContext } from '../db/sealed-columns.ts';
 import { readSecrets, type SecretRow } from './subscription-store.ts';
 
-/** The subscription that comes from configuration. Fixed, so that replicas agree on it. */
+/** The subscription that comes from configuration, at the path without an id. Fixed, so that replicas agree on it. */
 export const FIRST_SUBSCRIPTION_ID = 'default';
 
 const UNCLAIMED = 'unclaimed:';
@@ -156,11 +156,7 @@ export function createSubscriptionSecrets(options: SubscriptionSecretsOptions): 
     return queued;
   }
 
-  function lookUp(subscriptionId: string | undefined): Entry | undefined {
-    if (subscriptionId !== undefined) return entries.get(subscriptionId);
-    for (const entry of entries.values()) if (entry.row.isFirst) return entry;
-    return undefined;
-  }
+  const lookUp = (subscriptionId = FIRST_SUBSCRIPTION_ID): Entry | undefined => entries.get(subscriptionId);
 
   async function findAfterRead(id: string | undefined, deadline: Deadline): Promise<Subscription | null> {
     try {

@@ -60,7 +60,6 @@ export async function readSecrets(db: Queryable, deadlineMs: number) {
     .select({
       id: s.id,
       accountId: s.accountId,
-      isFirst: s.isFirst,
       sealed: s.sealedSecret,
       version: s.secretVersion,
       sealedPrevious: s.sealedPreviousSecret,

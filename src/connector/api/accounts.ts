@@ -14,6 +14,7 @@ import {
 import type { Accounts } from '../accounts/accounts.ts';
 import { AccountExists } from '../accounts/add-account.ts';
 import { LeaseLost, UnknownCredential } from '../accounts/registrations.ts';
+import { FIRST_SUBSCRIPTION_ID } from '../accounts/subscription-secrets.ts';
 import type { Consents } from '../oauth/consents.ts';
 import { isLostAnswer, ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 import { ApiError, invalid, notFound, RETRY_AFTER_MS } from './api-error.ts';
@@ -187,7 +188,7 @@ function present(row: Account, ending: Ending): ConnectorAccount {
     state: judgeState(row),
     reauth: presentReauth(row),
     subscriptionId: row.subscriptionId,
-    webhookPath: row.isFirst ? path : `${path}/${row.subscriptionId}`,
+    webhookPath: row.subscriptionId === FIRST_SUBSCRIPTION_ID ? path : `${path}/${row.subscriptionId}`,
     webhookUrl: row.registeredUrl,
     webhookRegisteredAt: row.registeredUrl === null ? null : toIsoOrNull(row.registeredAt),
     secretInDoubt: row.inDoubt,

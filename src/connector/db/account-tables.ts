@@ -44,8 +44,6 @@ export const subscriptions = connectorSchema.table('subscriptions', {
   id: text('id').primaryKey(),
   /** The account whose events arrive here; null if the grants of an OAuth app share it. */
   accountId: text('account_id'),
-  /** The one at the path without an id. */
-  isFirst: boolean('is_first').notNull().default(false),
   sealedSecret: text('sealed_secret'),
   /** The last secret in the settings: a different one there replaces the stored secret. */
   sealedConfiguredSecret: text('sealed_configured_secret'),

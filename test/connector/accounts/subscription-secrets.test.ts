@@ -49,7 +49,7 @@ async function storeSecret(secret: string, previousUntil: number | null = null):
          previous_max_timestamp = $2, previous_accept_until = $2, sealed_secret = $1,
          secret_version = secret_version + 1, rotation_pending_owner = null, rotation_pending_at = null,
          rotation_call_at = null
-     where is_first`,
+     where id = 'default'`,
     [await keyRing.seal(secret, secretContext(FIRST_SUBSCRIPTION_ID)), previousUntil],
   );
 }
@@ -58,7 +58,7 @@ async function markPending(at = clock.now(), callAt = at): Promise<void> {
   await database.query(
     `update connector.subscriptions
      set rotation_pending_owner = 'p', rotation_pending_at = $1, rotation_call_at = $2
-     where is_first`,
+     where id = 'default'`,
     [at, callAt],
   );
 }
@@ -230,8 +230,8 @@ describe('after a failed verification', () => {
     const { secrets, known, wait } = await open();
     await clock.advance(60_000);
     await database.query(
-      `insert into connector.subscriptions (id, is_first, rotation_pending_owner, rotation_pending_at, rotation_call_at)
-       values ('other', false, 'p', $1, $1)`,
+      `insert into connector.subscriptions (id, rotation_pending_owner, rotation_pending_at, rotation_call_at)
+       values ('other', 'p', $1, $1)`,
       [clock.now()],
     );
     await markPending();
