@@ -311,8 +311,8 @@ export const CONNECTOR_MUTANTS: readonly ConnectorMutant[] = [
   {
     rule: 'connector.api.rights',
     test: 'test/connector/api/tokens.test.ts',
-    find: 'if (token.rights.includes(right)) {',
-    replace: 'if (token.rights.length > 0) {',
+    find: 'if (!rights.includes(right)) {',
+    replace: 'if (rights.length === 0) {',
   },
   {
     rule: 'connector.sealing.place',

@@ -14,11 +14,14 @@ export class ApiError extends Error {
   readonly code: ApiErrorCode;
   /** How long to wait before a retry, in milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** Further fields of the response. */
+  readonly details: object;
 
-  constructor(code: ApiErrorCode, message: string, retryAfterMs?: number) {
+  constructor(code: ApiErrorCode, message: string, retryAfterMs?: number, details: object = {}) {
     super(message);
     this.code = code;
     this.retryAfterMs = retryAfterMs;
+    this.details = details;
   }
 
   get status(): number {
@@ -72,7 +75,8 @@ export function answerError(logger: Logger) {
     if (refusal.retryAfterMs !== undefined) {
       response.setHeader('Retry-After', String(Math.max(1, Math.ceil(refusal.retryAfterMs / 1_000))));
     }
-    response.status(refusal.status).json({ error: refusal.code, message: refusal.message });
+    const { status, code, message, details } = refusal;
+    response.status(status).json({ error: code, message, ...details });
   };
 }
 

@@ -213,15 +213,10 @@ export function refuseUnrouted(table: RouteTable) {
   routes.push(...table.extraPaths.map((path) => ({ method: 'GET' as const, pattern: toPattern(path) })));
   return (request: Request, response: Response, _next: NextFunction): void => {
     const methods = routes.filter(({ pattern }) => pattern.test(request.path)).map(({ method }) => method);
-    if (methods.length === 0) {
-      response.status(404).json({ error: 'not_found', message: 'This path does not exist.' });
-      return;
-    }
+    if (methods.length === 0) throw new ApiError('not_found', 'This path does not exist.');
     const allowed = methods.includes('GET') ? ['HEAD', ...methods] : methods;
     response.setHeader('Allow', [...new Set(allowed)].sort().join(', '));
-    response
-      .status(405)
-      .json({ error: 'method_not_allowed', message: `This path does not support ${request.method}.` });
+    throw new ApiError('method_not_allowed', `This path does not support ${request.method}.`);
   };
 }
 

@@ -67,7 +67,6 @@ const CONSENT_ROUTES = ['openGrant', 'goOnWithGrant', 'finishGrant'] as const;
 const ROUTED_ELSEWHERE = [
   'receiveWebhook',
   'receiveSubscriptionWebhook',
-  'listChanges',
   'streamChanges',
   'streamPairing',
   'getMessageMedia',
@@ -199,6 +198,7 @@ function createOperations(parts: WebParts, life: ConnectionLifeOptions) {
     listDeadLetters: listDeadLetters(database),
     replayDeadLetter: replayLetter({ database, clock, notify: parts.consumers.notify }),
     removeDeadLetter: removeLetter(database),
+    listChanges: parts.changes.listChanges,
     ...operateConsumers(parts),
     getSync: getSync(sync),
     listDeliveries: async ({ query }) => ({ deliveries: await readAnswers(database, query) }),

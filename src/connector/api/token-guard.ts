@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
 import { CONNECTOR_ENDPOINTS, type ConnectorEndpointName } from '../../contract/connector/endpoints.ts';
-import { CONNECTOR_ERRORS } from '../../contract/connector/errors.ts';
 import { ALL_RIGHTS_NAME, RIGHTS, type Right } from '../../contract/connector/rights.ts';
 import { clientAddress } from '../../runtime/http-server/connections.ts';
 import { digest } from '../../runtime/sealing/digest.ts';
 import type { Audit } from '../audit/audit.ts';
+import { ApiError } from './api-error.ts';
 
 /** A bearer token of the connector's API and its rights. Several may be valid at the same time. */
 export interface ApiToken {
@@ -71,30 +71,27 @@ export function createTokenGuard(options: {
     return found;
   }
 
-  function refuse(request: Request, response: Response, what: string, result: string): void {
-    audit.note('token.refused', { what, result, address: clientAddress(request) });
-    response.setHeader('WWW-Authenticate', 'Bearer');
-    const message = 'Authorization: requires a bearer token of this connector.';
-    response.status(CONNECTOR_ERRORS.unauthorized.status).json({ error: 'unauthorized', message });
-  }
-
-  /** The caller's token; undefined if the request was rejected and its response was sent. */
-  function identify(request: Request, response: Response, asked: string): ApiToken | undefined {
+  /** The caller's token. Throws an `ApiError` without a valid one. */
+  function identify(request: Request, response: Response, what: string): ApiToken {
     const before = tokenOf(response);
     if (before !== undefined) return before;
     response.setHeader('Cache-Control', 'no-store');
     const given = BEARER.exec(request.get('authorization') ?? '')?.[1];
     const token = given === undefined ? undefined : find(given);
-    if (token === undefined)
-      refuse(request, response, asked, given === undefined ? 'no_token' : 'unknown_token');
+    if (token === undefined) {
+      const result = given === undefined ? 'no_token' : 'unknown_token';
+      audit.note('token.refused', { what, result, address: clientAddress(request) });
+      response.setHeader('WWW-Authenticate', 'Bearer');
+      throw new ApiError('unauthorized', 'Authorization: requires a bearer token of this connector.');
+    }
     response.locals[CALLER] = token;
     return token;
   }
 
   return {
     authenticate(request, response, next) {
-      if (identify(request, response, `${request.method} ${request.baseUrl || request.path}`) !== undefined)
-        next();
+      identify(request, response, `${request.method} ${request.baseUrl || request.path}`);
+      next();
     },
     allow(name) {
       const endpoint = CONNECTOR_ENDPOINTS[name];
@@ -103,21 +100,14 @@ export function createTokenGuard(options: {
       // In braces, the name would be hidden from the log.
       const asked = `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
       return (request, response, next) => {
-        const token = identify(request, response, asked);
-        if (token === undefined) return;
-        if (token.rights.includes(right)) {
-          next();
-          return;
+        const { name: who, rights } = identify(request, response, asked);
+        if (!rights.includes(right)) {
+          const address = clientAddress(request);
+          audit.note('token.lacks_right', { who, what: asked, result: right, address });
+          const message = `The token "${who}" lacks the right "${right}", which ${method} ${path} requires.`;
+          throw new ApiError('missing_right', message);
         }
-        const address = clientAddress(request);
-        audit.note('token.lacks_right', {
-          who: token.name,
-          what: asked,
-          result: right,
-          address,
-        });
-        const message = `The token "${token.name}" lacks the right "${right}", which ${method} ${path} requires.`;
-        response.status(CONNECTOR_ERRORS.missing_right.status).json({ error: 'missing_right', message });
+        next();
       };
     },
   };

@@ -3,7 +3,9 @@ import { type IncomingMessage, request } from 'node:http';
 import express from 'express';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { answerError } from '../../../src/connector/api/api-error.ts';
+import { routeOperations } from '../../../src/connector/api/api-router.ts';
 import { type ChangesRouter, createChangesRouter } from '../../../src/connector/api/changes-router.ts';
+import { createAudit } from '../../../src/connector/audit/audit.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import { createFeed, type Feed } from '../../../src/connector/feed/feed.ts';
@@ -23,9 +25,15 @@ beforeEach(async () => {
   await emptyTables(database);
   clock = new ManualClock();
   feed = createFeed({ database, clock, logger: silentLogger });
-  changes = createChangesRouter({ feed, clock, allow: () => (_request, _response, next) => next() });
+  const passOn = (_request: unknown, _response: unknown, next: () => void) => next();
+  changes = createChangesRouter({ feed, clock, allow: () => passOn });
   const app = express();
   app.use(changes.router);
+  const { listChanges } = changes;
+  const guard = { authenticate: passOn, allow: () => passOn };
+  app.use(
+    routeOperations({ listChanges }, { clock, guard, audit: createAudit({ logger: silentLogger, clock }) }),
+  );
   app.use(answerError(silentLogger));
   server = await startHttpServer({
     app,
