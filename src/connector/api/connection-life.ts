@@ -1,79 +1,16 @@
 import type { ReadReceiptRequest } from '../../contract/service/messages.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
 import { repeatCall } from '../connections/create-connection.ts';
 import { markDeleted, readMirrorRow, storeDetail } from '../db/connection-rows.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { isRefusal, ServiceError } from '../service-client/service-errors.ts';
 import { ApiError, notFound } from './api-error.ts';
-import type { Operation } from './operations.ts';
+import type { ApiParts, Operations } from './operations.ts';
 import { describeServiceFailure, type PassedCodes } from './service-failure.ts';
-import { findTarget, type ServiceTarget, type ServiceTargetOptions } from './service-target.ts';
-
-export interface ConnectionLifeOptions extends ServiceTargetOptions {
-  readonly clock: Clock;
-  /** Aborts calls when the process stops. */
-  readonly closing: AbortSignal;
-  /** Called when a change was written. */
-  readonly onChanged: () => void;
-  /** Schedules a poll of an account. */
-  readonly pollSoon: (accountId: string) => Promise<void>;
-}
+import { findTarget, type ServiceTarget } from './service-target.ts';
 
 const SESSION_REFUSALS: PassedCodes = {
   not_supported_for_provider: 'A number of the business platform has no session.',
 };
-
-/**
- * `POST /v1/connections/{id}/restart`. After a lost response the session is restarted again, which has the
- * same result.
- */
-export function restartConnection(options: ConnectionLifeOptions): Operation<'restartConnection'> {
-  return async ({ id, query }) => {
-    const target = await findTarget(options, id, query.accountId);
-    const { recreated } = await callAbout(options, target, id, (client, signal) =>
-      client.restartConnection(id, signal),
-    );
-    await follow(options, target, id);
-    return { ok: true, recreated };
-  };
-}
-
-/**
- * `POST /v1/connections/{id}/logout`. A second logout changes nothing, so it is retried after a lost
- * response.
- */
-export function logoutConnection(options: ConnectionLifeOptions): Operation<'logoutConnection'> {
-  return async ({ id, query }) => {
-    const target = await findTarget(options, id, query.accountId);
-    await callAbout(options, target, id, (client, signal) => client.logoutConnection(id, signal));
-    await follow(options, target, id);
-    return { ok: true };
-  };
-}
-
-/**
- * `DELETE /v1/connections/{id}`. If the response was lost, the retry finds that the connection no longer
- * exists, which counts as deleted. The call is therefore idempotent, also for the CRM.
- */
-export function deleteConnection(options: ConnectionLifeOptions): Operation<'deleteConnection'> {
-  return async ({ id, query }) => {
-    const target = await findTarget(options, id, query.accountId);
-    let repeated = false;
-    const remove = async (signal: AbortSignal): Promise<void> => {
-      const again = repeated;
-      repeated = true;
-      await target.client.deleteConnection(id, signal).catch((error: unknown) => {
-        if (!isGone(error) || (target.row === null && !again)) throw error;
-      });
-    };
-    await repeatCall(options, remove).catch((error: unknown) => {
-      throw isGone(error) ? notFound('connection') : describeServiceFailure(error);
-    });
-    await noteDeleted(options, target.accountId, id);
-    void options.pollSoon(target.accountId);
-    return { ok: true };
-  };
-}
 
 const CODE_REFUSALS: PassedCodes = {
   invalid_phone_number: 'phoneNumber: must be international digits only, without a plus sign.',
@@ -81,56 +18,93 @@ const CODE_REFUSALS: PassedCodes = {
   not_supported_for_provider: 'A number of the business platform cannot be paired.',
 };
 
-/** `POST /v1/connections/{id}/pairing-code`. Never retried automatically: each call counts towards a cap. */
-export function requestPairingCode(options: ConnectionLifeOptions): Operation<'requestPairingCode'> {
-  return async ({ id, query, body }) => {
-    const target = await findTarget(options, id, query.accountId);
-    const fallback = `/v1/connections/${encodeURIComponent(id)}/pairing`;
-    const passed: PassedCodes = {
-      ...CODE_REFUSALS,
-      // [connections.pairing-code.fallback]
-      pairing_code_unavailable: `No pairing code is available now; use the QR code instead: GET ${fallback}.`,
-    };
-    try {
-      return { code: await target.client.requestPairingCode(id, body.phoneNumber, options.closing) };
-    } catch (error) {
-      if (isGone(error)) await noteDeleted(options, target.accountId, id);
-      throw isGone(error) ? notFound('connection') : describeServiceFailure(error, passed);
-    }
-  };
-}
-
 const RECEIPT_REFUSALS: PassedCodes = {
   addon_required: 'The connection has no active API add-on.',
   license_inactive: 'The license of the connection has lapsed.',
 };
 
-/**
- * `POST /v1/read-receipts`. Marking is idempotent, so it is retried after a lost response; `marked` then
- * counts what the last call marked, which may be nothing.
- */
-export function sendReadReceipt(options: ConnectionLifeOptions): Operation<'sendReadReceipt'> {
-  return async ({ body }) => {
-    const { connectionId, phone, messageId } = body;
-    const { client } = await findTarget(options, connectionId);
-    const receipt: ReadReceiptRequest = {
-      connectionId,
-      ...(phone === undefined ? {} : { phone }),
-      ...(messageId === undefined ? {} : { messageId }),
-    };
-    try {
-      const marked = await repeatCall(options, (signal) => client.markRead(receipt, signal));
-      return { ok: true, marked };
-    } catch (error) {
-      // The connection or the message: the service does not say which.
-      if (isGone(error))
-        throw new ApiError(
-          'not_found',
-          'The connection does not exist, or has no incoming message with this id.',
-        );
-      throw describeServiceFailure(error, RECEIPT_REFUSALS);
-    }
-  };
+/** The operations that the service carries out. */
+export function controlConnections(parts: ApiParts) {
+  return {
+    /** After a lost response the session is restarted again, which has the same result. */
+    async restartConnection({ id, query }) {
+      const target = await findTarget(parts, id, query.accountId);
+      const { recreated } = await callAbout(parts, target, id, (client, signal) =>
+        client.restartConnection(id, signal),
+      );
+      await follow(parts, target, id);
+      return { ok: true, recreated };
+    },
+    /** A second logout changes nothing, so it is retried after a lost response. */
+    async logoutConnection({ id, query }) {
+      const target = await findTarget(parts, id, query.accountId);
+      await callAbout(parts, target, id, (client, signal) => client.logoutConnection(id, signal));
+      await follow(parts, target, id);
+      return { ok: true };
+    },
+    /**
+     * If the response was lost, the retry finds that the connection no longer exists, which counts as deleted. The call is
+     * therefore idempotent, also for the CRM.
+     */
+    async deleteConnection({ id, query }) {
+      const target = await findTarget(parts, id, query.accountId);
+      let repeated = false;
+      const remove = async (signal: AbortSignal): Promise<void> => {
+        const again = repeated;
+        repeated = true;
+        await target.client.deleteConnection(id, signal).catch((error: unknown) => {
+          if (!isGone(error) || (target.row === null && !again)) throw error;
+        });
+      };
+      await repeatCall(parts, remove).catch((error: unknown) => {
+        throw isGone(error) ? notFound('connection') : describeServiceFailure(error);
+      });
+      await noteDeleted(parts, target.accountId, id);
+      void parts.reconciler.pollSoon(target.accountId);
+      return { ok: true };
+    },
+    /** Never retried automatically: each call counts towards a cap. */
+    async requestPairingCode({ id, query, body }) {
+      const target = await findTarget(parts, id, query.accountId);
+      const fallback = `/v1/connections/${encodeURIComponent(id)}/pairing`;
+      const passed: PassedCodes = {
+        ...CODE_REFUSALS,
+        // [connections.pairing-code.fallback]
+        pairing_code_unavailable: `No pairing code is available now; use the QR code instead: GET ${fallback}.`,
+      };
+      try {
+        return { code: await target.client.requestPairingCode(id, body.phoneNumber, parts.closing) };
+      } catch (error) {
+        if (isGone(error)) await noteDeleted(parts, target.accountId, id);
+        throw isGone(error) ? notFound('connection') : describeServiceFailure(error, passed);
+      }
+    },
+    /**
+     * Marking is idempotent, so it is retried after a lost response; `marked` then counts what the last call marked, which
+     * may be nothing.
+     */
+    async sendReadReceipt({ body }) {
+      const { connectionId, phone, messageId } = body;
+      const { client } = await findTarget(parts, connectionId);
+      const receipt: ReadReceiptRequest = {
+        connectionId,
+        ...(phone === undefined ? {} : { phone }),
+        ...(messageId === undefined ? {} : { messageId }),
+      };
+      try {
+        const marked = await repeatCall(parts, (signal) => client.markRead(receipt, signal));
+        return { ok: true, marked };
+      } catch (error) {
+        // The connection or the message: the service does not say which.
+        if (isGone(error))
+          throw new ApiError(
+            'not_found',
+            'The connection does not exist, or has no incoming message with this id.',
+          );
+        throw describeServiceFailure(error, RECEIPT_REFUSALS);
+      }
+    },
+  } satisfies Operations;
 }
 
 /** True if the service itself does not know the object; the 404 of a proxy has no code. */
@@ -140,24 +114,23 @@ export function isGone(error: unknown): boolean {
 
 /** Records in the mirror that the connection no longer exists at the service. */
 export async function noteDeleted(
-  options: Pick<ConnectionLifeOptions, 'database' | 'clock' | 'onChanged'>,
+  { database, clock, feed }: ApiParts,
   accountId: string,
   connectionId: string,
 ): Promise<void> {
-  const { database, clock, onChanged } = options;
-  if (await markDeleted(database, connectionId, accountId, clock.now())) onChanged();
+  if (await markDeleted(database, connectionId, accountId, clock.now())) feed.notify();
 }
 
 async function callAbout<T>(
-  options: ConnectionLifeOptions,
+  parts: ApiParts,
   target: ServiceTarget,
   connectionId: string,
   call: (client: ServiceClient, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   try {
-    return await repeatCall(options, (signal) => call(target.client, signal));
+    return await repeatCall(parts, (signal) => call(target.client, signal));
   } catch (error) {
-    if (isGone(error)) await noteDeleted(options, target.accountId, connectionId);
+    if (isGone(error)) await noteDeleted(parts, target.accountId, connectionId);
     throw isGone(error) ? notFound('connection') : describeServiceFailure(error, SESSION_REFUSALS);
   }
 }
@@ -167,19 +140,18 @@ async function callAbout<T>(
  * detail is not a failure.
  */
 export async function follow(
-  options: ConnectionLifeOptions,
+  { database, clock, closing, feed, reconciler }: ApiParts,
   { accountId, client }: Pick<ServiceTarget, 'accountId' | 'client'>,
   connectionId: string,
 ): Promise<void> {
-  const { database, clock, closing, onChanged, pollSoon } = options;
   // Taken before the detail is requested: an event that arrives in the meantime is newer.
   const row = await readMirrorRow(database, connectionId);
   const owner = { accountId, version: row?.version ?? null };
   try {
     const detail = await client.getConnection(connectionId, closing);
-    if (await storeDetail(database, owner, detail, clock.now())) onChanged();
+    if (await storeDetail(database, owner, detail, clock.now())) feed.notify();
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
   }
-  void pollSoon(accountId);
+  void reconciler.pollSoon(accountId);
 }

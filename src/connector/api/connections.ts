@@ -1,6 +1,5 @@
 import { and, eq, gt, isNull, max, sql } from 'drizzle-orm';
 import { type ConnectorConnection, connectorConnection } from '../../contract/connector/connections.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
@@ -9,7 +8,7 @@ import { storeCustomer } from '../db/connection-rows.ts';
 import { connections, messages } from '../db/schema.ts';
 import { notFound } from './api-error.ts';
 import { CONNECTION_KEY, cutPage, decodeCursor } from './cursors.ts';
-import type { Operation } from './operations.ts';
+import type { ApiParts, Operations } from './operations.ts';
 import { shownColumns } from './shown-columns.ts';
 
 /** Connections as the API shows them. The last contact is computed: a message never writes to its connection. */
@@ -35,48 +34,34 @@ function selectConnections(db: Queryable) {
     .from(connections);
 }
 
-/** `GET /v1/connections`, by id. Deleted connections are omitted unless asked for, although messages still refer to them. */
-export function listConnections(database: Database): Operation<'listConnections'> {
-  return async ({ query }) => {
-    const [after] = decodeCursor(CONNECTION_KEY, query.cursor) ?? [null];
-    const { connectionId, accountId, deletedAt } = connections;
-    const rows = await selectConnections(database)
-      .where(
-        and(
-          query.health === undefined ? isNull(deletedAt) : eq(judgedHealth(connections), query.health),
-          after === null ? undefined : gt(connectionId, after),
-          query.accountId === undefined ? undefined : eq(accountId, query.accountId),
-        ),
-      )
-      .orderBy(connectionId)
-      .limit(query.limit + 1);
-    const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [row.id]);
-    return { connections: page.map(present), nextCursor, hasMore };
-  };
-}
-
-/** `GET /v1/connections/{id}`. */
-export function getConnection(database: Database): Operation<'getConnection'> {
-  return async ({ id }) => await readConnection(database, id);
-}
-
-export interface MapCustomerOptions {
-  readonly database: Database;
-  readonly clock: Clock;
-  /** Called when a change was written. */
-  readonly onChanged: () => void;
-}
-
-/**
- * `PUT /v1/connections/{id}/customer`. The mapping belongs to the CRM: no poll or event changes it.
- * [service.id.customer-map]
- */
-export function mapCustomer({ database, clock, onChanged }: MapCustomerOptions): Operation<'mapCustomer'> {
-  return async ({ id, body }) => {
-    await storeCustomer(database, id, body.customerRef, clock.now());
-    onChanged();
-    return await readConnection(database, id);
-  };
+/** The operations that read connections, and `PUT /v1/connections/{id}/customer`. */
+export function operateConnections({ database, clock, feed }: ApiParts) {
+  return {
+    /** By id. Deleted connections are omitted unless asked for, although messages still refer to them. */
+    async listConnections({ query }) {
+      const [after] = decodeCursor(CONNECTION_KEY, query.cursor) ?? [null];
+      const { connectionId, accountId, deletedAt } = connections;
+      const rows = await selectConnections(database)
+        .where(
+          and(
+            query.health === undefined ? isNull(deletedAt) : eq(judgedHealth(connections), query.health),
+            after === null ? undefined : gt(connectionId, after),
+            query.accountId === undefined ? undefined : eq(accountId, query.accountId),
+          ),
+        )
+        .orderBy(connectionId)
+        .limit(query.limit + 1);
+      const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [row.id]);
+      return { connections: page.map(present), nextCursor, hasMore };
+    },
+    getConnection: ({ id }) => readConnection(database, id),
+    /** The mapping belongs to the CRM: no poll or event changes it. [service.id.customer-map] */
+    async mapCustomer({ id, body }) {
+      await storeCustomer(database, id, body.customerRef, clock.now());
+      feed.notify();
+      return await readConnection(database, id);
+    },
+  } satisfies Operations;
 }
 
 async function readConnection(database: Database, id: string): Promise<ConnectorConnection> {

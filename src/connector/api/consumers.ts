@@ -1,17 +1,12 @@
 import type { Consumer, CreateConsumerRequest } from '../../contract/connector/consumers.ts';
 import { HANDLER_CONSUMER } from '../../contract/connector/consumers.ts';
 import { givenFields } from '../../contract/schema/given-fields.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso, toIsoOrNull } from '../../runtime/clock/iso-time.ts';
 import { ConfigurationError } from '../../runtime/config/configuration-error.ts';
-import type { Database } from '../../runtime/database/database.ts';
-import type { Logger } from '../../runtime/logger/logger.ts';
 import { findNetwork } from '../../runtime/public-network/check-host.ts';
 import { lookupHost, lookupWithin } from '../../runtime/public-network/host-lookup.ts';
-import { isNamedHost, type NamedHosts } from '../../runtime/public-network/is-named-host.ts';
-import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { isNamedHost } from '../../runtime/public-network/is-named-host.ts';
 import { addConsumer } from '../consumers/consumer-store.ts';
-import type { Consumers } from '../consumers/consumers.ts';
 import {
   type ConsumerChange,
   changeConsumer,
@@ -25,31 +20,17 @@ import {
   sealConsumer,
 } from '../consumers/manage-consumers.ts';
 import type { BullmqSettings, HttpSettings } from '../db/consumer-tables.ts';
-import type { Feed } from '../feed/feed.ts';
 import { type ConsumerState, readConsumerStates } from '../state/consumer-progress.ts';
 import { oldestWaitMs } from '../state/figures.ts';
 import { ApiError, invalid, notFound } from './api-error.ts';
 import { CONSUMER_KEY, cutPage, decodeCursor } from './cursors.ts';
-import type { Operation, Operations } from './operations.ts';
+import type { ApiParts, Operation, Operations } from './operations.ts';
 
 const LOOKUP_WITHIN_MS = 5_000;
 const DEFAULT_PREFIX = 'bull';
 
-export interface ConsumerOperations {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly keyRing: KeyRing;
-  readonly consumers: Pick<Consumers, 'notify'>;
-  readonly feed: Pick<Feed, 'position'>;
-  /** Hosts that may be anywhere. All others must be on the public internet. */
-  readonly serviceHosts: NamedHosts | null;
-  /** The Redis of this connector, for queues without one of their own. */
-  readonly redisUrl: string | undefined;
-}
-
 /** The operations of consumers. Processes are notified of each change, and take it up. */
-export function operateConsumers(options: ConsumerOperations) {
+export function operateConsumers(options: ApiParts) {
   const { database, clock, keyRing } = options;
 
   /** The consumer after a change that every process must know. */
@@ -182,7 +163,7 @@ function rowOf(body: CreateConsumerRequest) {
 }
 
 /** The address must be public and use https; a host of the settings may be anywhere, as for the service. */
-async function checkUrl({ serviceHosts, clock }: ConsumerOperations, address: string): Promise<void> {
+async function checkUrl({ serviceHosts, clock }: ApiParts, address: string): Promise<void> {
   if (isNamedHost(address, serviceHosts ?? { own: undefined })) return;
   const url = new URL(address);
   if (url.protocol !== 'https:') throw invalid('url', 'must start with https://');
@@ -194,7 +175,7 @@ async function checkUrl({ serviceHosts, clock }: ConsumerOperations, address: st
 
 /** A queue in a Redis that nobody reaches, or that may drop jobs, would lose changes or deliver none. */
 async function checkRedis(
-  { redisUrl: own, clock, logger }: ConsumerOperations,
+  { redisUrl: own, clock, logger }: ApiParts,
   address: string | undefined,
 ): Promise<void> {
   const redisUrl = address ?? own;

@@ -10,8 +10,8 @@ import { readMirrorRow } from '../db/connection-rows.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { isLostAnswer, isRefusal, ServiceError } from '../service-client/service-errors.ts';
 import { ApiError, invalid } from './api-error.ts';
-import { type ConnectionLifeOptions, isGone } from './connection-life.ts';
-import { type Operation, OtherAnswer } from './operations.ts';
+import { isGone } from './connection-life.ts';
+import { type ApiParts, type Operation, OtherAnswer } from './operations.ts';
 import { chooseAccount, describeServiceFailure, type PassedCodes } from './service-failure.ts';
 import { requireClient } from './service-target.ts';
 
@@ -29,7 +29,7 @@ const FIGURES_WITHIN_MS = 5_000;
  * `POST /v1/connections`: one connection per request, whatever is lost on the way. With the CRM's own
  * `Idempotency-Key`, a repeated request counts as the same request.
  */
-export function createConnection(options: ConnectionLifeOptions): Operation<'createConnection'> {
+export function createConnection(options: ApiParts): Operation<'createConnection'> {
   const { database, clock } = options;
   return async ({ body, header }) => {
     const requestKey = readKey(header(HEADERS.idempotencyKey));
@@ -50,7 +50,7 @@ export function createConnection(options: ConnectionLifeOptions): Operation<'cre
     const slots = await readSlots(options, client, account.id);
     const outcome = await create(options, client, creation, slots);
     if (outcome.kind === 'known') return await answerKnown(options, client, creation, outcome.connectionId);
-    options.onChanged();
+    options.feed.notify();
     const { id, status, qr } = outcome.connection;
     return { connection: { id, status, qr }, ...describeSlots(slots?.available ?? null) };
   };
@@ -66,7 +66,7 @@ function readKey(header: string | undefined): string | null {
 }
 
 async function create(
-  { database, clock, closing }: ConnectionLifeOptions,
+  { database, clock, closing }: ApiParts,
   client: ServiceClient,
   creation: Creation,
   slots: ReadAccount['slots'],
@@ -103,7 +103,7 @@ function describeDoubt({ code }: ServiceError): ApiError {
 
 /** The free slots, read beforehand. They only inform: the creation continues without them. */
 async function readSlots(
-  { database, clock, closing }: ConnectionLifeOptions,
+  { database, clock, closing }: ApiParts,
   client: ServiceClient,
   accountId: string,
 ): Promise<ReadAccount['slots']> {
@@ -132,7 +132,7 @@ function describeSlots(available: number | null): Omit<CreatedConnectorConnectio
 
 /** The connection that an earlier attempt created, in its current state. */
 async function answerKnown(
-  { database, closing }: ConnectionLifeOptions,
+  { database, closing }: ApiParts,
   client: ServiceClient,
   { slotsAvailable }: Creation,
   connectionId: string,

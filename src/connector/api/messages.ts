@@ -4,7 +4,6 @@ import {
   connectorMessage,
   type ListConnectorMessagesQuery,
 } from '../../contract/connector/messages.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { type Database, type Queryable, sqlState } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
@@ -16,22 +15,51 @@ import { addressesOf } from '../people/read-contact.ts';
 import { traceMessage } from '../trace/trace-message.ts';
 import { ApiError, notFound } from './api-error.ts';
 import { cutPage, decodeCursor, MESSAGE_KEY } from './cursors.ts';
-import type { Operation } from './operations.ts';
+import type { ApiParts, Operations } from './operations.ts';
 import { shownColumns } from './shown-columns.ts';
 
 const SHOWN = { ...shownColumns(m, connectorMessage), customerRef: c.customerRef };
 
-/** `GET /v1/messages`, newest first. */
-export function listMessages(database: Database): Operation<'listMessages'> {
-  return async ({ query }) => {
-    const rows = query.text === undefined ? await readPage(database, query) : await findText(database, query);
-    const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [
-      row.createdAt,
-      row.id,
-      row.connectionId,
-    ]);
-    return { messages: page.map(present), nextCursor, hasMore };
-  };
+/** The operations of messages. */
+export function operateMessages({ database, clock, mediaStore, feed }: ApiParts) {
+  return {
+    /** Newest first. */
+    async listMessages({ query }) {
+      const rows =
+        query.text === undefined ? await readPage(database, query) : await findText(database, query);
+      const { page, nextCursor, hasMore } = cutPage(rows, query.limit, (row) => [
+        row.createdAt,
+        row.id,
+        row.connectionId,
+      ]);
+      return { messages: page.map(present), nextCursor, hasMore };
+    },
+    getMessage: async ({ id }) => (await readMessage(database, id)).message,
+    /** What touched a message, oldest first. */
+    async getMessageTrace({ id }) {
+      const trace = await traceMessage(database, id);
+      if (trace === null) throw notFound('message');
+      return trace;
+    },
+    async keepMessageMedia({ id }) {
+      if (mediaStore === null) throw new ApiError('media_store_off', 'No files are kept; set `MEDIA_STORE`.');
+      const { message } = await readMessage(database, id);
+      if (message.mediaUrl === null) throw new ApiError('no_media', 'The message has no file.');
+      await askForCopy(database, message, clock.now());
+      feed.notify();
+      return (await readMessage(database, id)).message;
+    },
+    /** What the service has named stays, also if it does so during the call. */
+    async namePeer({ id, body }) {
+      const { message: found } = await readMessage(database, id);
+      await namePeer(database, found, body.phone, clock.now());
+      feed.notify();
+      const { message, peerNamed } = await readMessage(database, id);
+      if (!peerNamed)
+        throw new ApiError('peer_known', 'The service has named the other party of this message.');
+      return message;
+    },
+  } satisfies Operations;
 }
 
 /** The lists, as `d`, that together contain what the query is about, and the condition that selects one of them. */
@@ -156,11 +184,6 @@ async function findText(database: Database, { text = '', ...query }: ListConnect
   });
 }
 
-/** `GET /v1/messages/{id}`. */
-export function getMessage(database: Database): Operation<'getMessage'> {
-  return async ({ id }) => (await readMessage(database, id)).message;
-}
-
 async function readMessage(database: Database, id: string) {
   const [row] = await orm(database)
     .select({ ...SHOWN, peerNamed: m.peerNamed })
@@ -172,54 +195,6 @@ async function readMessage(database: Database, id: string) {
   if (row === undefined) throw notFound('message');
   const { peerNamed, ...message } = row;
   return { message: present(message), peerNamed };
-}
-
-/** `PUT /v1/messages/{id}/peer`. What the service has named stays, also if it does so during the call. */
-export function renamePeer(options: {
-  readonly database: Database;
-  readonly clock: Clock;
-  /** Called when a change may have been written. */
-  readonly onChanged: () => void;
-}): Operation<'namePeer'> {
-  const { database, clock, onChanged } = options;
-  return async ({ id, body }) => {
-    const { message: found } = await readMessage(database, id);
-    await namePeer(database, found, body.phone, clock.now());
-    onChanged();
-    const { message, peerNamed } = await readMessage(database, id);
-    if (!peerNamed)
-      throw new ApiError('peer_known', 'The service has named the other party of this message.');
-    return message;
-  };
-}
-
-/** `POST /v1/messages/{id}/media`. */
-export function keepMedia(options: {
-  readonly database: Database;
-  readonly clock: Clock;
-  /** Whether files are kept. */
-  readonly keeps: boolean;
-  /** Called when a change may have been written. */
-  readonly onChanged: () => void;
-}): Operation<'keepMessageMedia'> {
-  const { database, clock, keeps, onChanged } = options;
-  return async ({ id }) => {
-    if (!keeps) throw new ApiError('media_store_off', 'No files are kept; set `MEDIA_STORE`.');
-    const { message } = await readMessage(database, id);
-    if (message.mediaUrl === null) throw new ApiError('no_media', 'The message has no file.');
-    await askForCopy(database, message, clock.now());
-    onChanged();
-    return (await readMessage(database, id)).message;
-  };
-}
-
-/** `GET /v1/messages/{id}/trace`: what touched a message, oldest first. */
-export function getMessageTrace(database: Database): Operation<'getMessageTrace'> {
-  return async ({ id }) => {
-    const trace = await traceMessage(database, id);
-    if (trace === null) throw notFound('message');
-    return trace;
-  };
 }
 
 function present(row: Awaited<ReturnType<typeof readPage>>[number]): ConnectorMessage {

@@ -6,11 +6,12 @@ import { openEventStream } from '../../runtime/http-server/event-stream.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { PairingWatches, WatchedConnection } from '../pairing/pairing-watches.ts';
 import { ApiError, notFound, RETRY_AFTER_MS } from './api-error.ts';
-import { type ConnectionLifeOptions, follow, noteDeleted } from './connection-life.ts';
+import { follow, noteDeleted } from './connection-life.ts';
+import type { ApiParts } from './operations.ts';
 import { readId, readInput } from './read-input.ts';
 import { findTarget } from './service-target.ts';
 
-export interface PairingOptions extends ConnectionLifeOptions {
+export interface PairingOptions extends ApiParts {
   readonly watches: PairingWatches;
   /** Passes only requests that are allowed to see QR codes. */
   readonly allow: RequestHandler;

@@ -1,27 +1,18 @@
-import type { Clock } from '../../runtime/clock/clock.ts';
-import type { Database } from '../../runtime/database/database.ts';
-import { type MediaStore, StoreFailure } from '../media/media-store.ts';
+import { StoreFailure } from '../media/media-store.ts';
 import { SendInProgress } from '../outbox/erase-sends.ts';
 import { erasePerson, NoMediaStore } from '../people/erase-person.ts';
 import { ApiError, invalid } from './api-error.ts';
-import type { Operation } from './operations.ts';
+import type { ApiParts, Operation } from './operations.ts';
 
 /** `DELETE /v1/people/{id}`. */
-export function deletePerson(options: {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly mediaStore: MediaStore | null;
-  /** Called when changes may have been written. */
-  readonly onChanged: () => void;
-}): Operation<'erasePerson'> {
-  const { database, clock, mediaStore, onChanged } = options;
+export function deletePerson({ database, clock, mediaStore, feed }: ApiParts): Operation<'erasePerson'> {
   return async ({ id }) => {
     // A number that is written in another way would erase nothing, and the caller would not notice.
     if (!/^[\w.@-]+$/.test(id))
       throw invalid('id', 'must be as `peer` is shown: international digits without `+`');
     try {
       const erased = await erasePerson({ database, mediaStore }, id, clock.now());
-      onChanged();
+      feed.notify();
       return erased;
     } catch (error) {
       if (error instanceof SendInProgress)

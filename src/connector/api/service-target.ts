@@ -1,15 +1,9 @@
-import type { Database } from '../../runtime/database/database.ts';
 import { type Account, readAccount } from '../accounts/account-store.ts';
 import { type MirrorRow, readMirrorRow } from '../db/connection-rows.ts';
 import type { ServiceClient } from '../service-client/service-client.ts';
 import { invalid, notFound } from './api-error.ts';
+import type { ApiParts } from './operations.ts';
 import { chooseAccount } from './service-failure.ts';
-
-export interface ServiceTargetOptions {
-  readonly database: Database;
-  /** A client of the service for an account; null if this process must not use its credential. */
-  readonly clientOf: (account: Account) => ServiceClient | null;
-}
 
 /** Where to send a call that concerns one connection. */
 export interface ServiceTarget {
@@ -20,7 +14,7 @@ export interface ServiceTarget {
 }
 
 /** The client of an account. Throws an `ApiError` if this process has no credential for it. */
-export function requireClient({ clientOf }: ServiceTargetOptions, account: Account): ServiceClient {
+export function requireClient({ clientOf }: ApiParts, account: Account): ServiceClient {
   const client = clientOf(account);
   if (client === null)
     throw invalid('accountId', 'has no credential in this process, so the service cannot be called');
@@ -33,7 +27,7 @@ export function requireClient({ clientOf }: ServiceTargetOptions, account: Accou
  * `ApiError`.
  */
 export async function findTarget(
-  options: ServiceTargetOptions,
+  options: ApiParts,
   connectionId: string,
   accountId?: string,
 ): Promise<ServiceTarget> {

@@ -1,54 +1,41 @@
 import type { SyncStatus } from '../../contract/connector/sync.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIsoOrNull } from '../../runtime/clock/iso-time.ts';
-import type { Database } from '../../runtime/database/database.ts';
 import { readAccounts } from '../accounts/account-store.ts';
-import type { Reconciler, SyncOutcome } from '../reconcile/reconciler.ts';
-import type { Facts } from '../state/facts.ts';
+import type { SyncOutcome } from '../reconcile/reconciler.ts';
 import { reportSync } from '../state/sync-report.ts';
 import { ApiError, notFound } from './api-error.ts';
-import type { Operation } from './operations.ts';
+import type { ApiParts, Operations } from './operations.ts';
 import { consentRequired } from './service-failure.ts';
 
-export interface SyncOptions {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly reconciler: Reconciler;
-  readonly facts: Pick<Facts, 'sends' | 'consumers'>;
-  /** Resolves when the changes of the poll can be read from the feed. */
-  readonly settleFeed: () => Promise<void>;
+/** `GET` and `POST /v1/sync`. */
+export function operateSync(parts: ApiParts) {
+  const { database, reconciler, feed } = parts;
+  return {
+    getSync: ({ query }) => report(parts, query.accountId),
+    /** Responds when everything has been read and the changes are in the feed. */
+    async syncNow({ body }) {
+      const accounts = await readAccounts(database);
+      const chosen = accounts.filter(({ id }) => body?.accountId === undefined || id === body.accountId);
+      if (body?.accountId !== undefined && chosen.length === 0) throw notFound('account');
+      const outcomes = await Promise.all(chosen.map(({ id }) => reconciler.syncNow(id)));
+      await feed.settle();
+      const errors = outcomes.map(explainUnclosed);
+      const failed = chosen.flatMap(({ id }, index) => {
+        const error = errors[index];
+        return error == null ? [] : [{ accountId: id, error: error.code, message: error.message }];
+      });
+      const [first] = errors.filter((error) => error !== null);
+      if (first !== undefined && failed.length === chosen.length) throw first;
+      return { ...(await report(parts, body?.accountId)), failed };
+    },
+  } satisfies Operations;
 }
 
-/** `GET /v1/sync`. */
-export function getSync(options: SyncOptions): Operation<'getSync'> {
-  return async ({ query }) => await report(options, query.accountId);
-}
-
-/** `POST /v1/sync`: responds when everything has been read and the changes are in the feed. */
-export function syncNow(options: SyncOptions): Operation<'syncNow'> {
-  const { database, reconciler, settleFeed } = options;
-  return async ({ body }) => {
-    const accounts = await readAccounts(database);
-    const chosen = accounts.filter(({ id }) => body?.accountId === undefined || id === body.accountId);
-    if (body?.accountId !== undefined && chosen.length === 0) throw notFound('account');
-    const outcomes = await Promise.all(chosen.map(({ id }) => reconciler.syncNow(id)));
-    await settleFeed();
-    const errors = outcomes.map(explainUnclosed);
-    const failed = chosen.flatMap(({ id }, index) => {
-      const error = errors[index];
-      return error == null ? [] : [{ accountId: id, error: error.code, message: error.message }];
-    });
-    const [first] = errors.filter((error) => error !== null);
-    if (first !== undefined && failed.length === chosen.length) throw first;
-    return { ...(await report(options, body?.accountId)), failed };
-  };
-}
-
-async function report(options: SyncOptions, accountId: string | undefined): Promise<SyncStatus> {
-  const accounts = await reportSync(options, accountId);
+async function report(parts: ApiParts, accountId: string | undefined): Promise<SyncStatus> {
+  const accounts = await reportSync(parts, accountId);
   if (accounts === undefined) throw notFound('account');
-  const sends = await options.facts.sends();
-  const dispatch = (await options.facts.consumers()).find(({ kind }) => kind === 'handler') ?? null;
+  const sends = await parts.facts.sends();
+  const dispatch = (await parts.facts.consumers()).find(({ kind }) => kind === 'handler') ?? null;
   return {
     accounts,
     sends: { ...sends, oldestAt: toIsoOrNull(sends.oldestAt) },

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { listMessages } from '../../../src/connector/api/messages.ts';
+import { operateMessages } from '../../../src/connector/api/messages.ts';
+import type { ApiParts } from '../../../src/connector/api/operations.ts';
 import type { ListConnectorMessagesQuery } from '../../../src/contract/connector/messages.ts';
 import type { Database, Queryable } from '../../../src/runtime/database/database.ts';
 import { aroundQueries, replaceCalls } from '../../support/replace-calls.ts';
@@ -38,6 +39,8 @@ const ask = (query: Partial<ListConnectorMessagesQuery>): ListConnectorMessagesQ
   limit: 10,
   ...query,
 });
+
+const listMessages = (of: Database) => operateMessages({ database: of } as ApiParts).listMessages;
 
 describe('a page of messages', () => {
   it.each([

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { listOutbound } from '../../../src/connector/api/outbound.ts';
+import type { ApiParts } from '../../../src/connector/api/operations.ts';
+import { operateOutbound } from '../../../src/connector/api/outbound.ts';
 import { type ChangeFilter, readChangePage } from '../../../src/connector/feed/read-changes.ts';
 import { deleteOldSends } from '../../../src/connector/outbox/delete-old-sends.ts';
 import { countBuffers } from '../support/count-buffers.ts';
@@ -103,7 +104,8 @@ describe('a page of sends', () => {
     ['of nobody', { connectionId: 'never' }],
   ] as const)('%s reads few pages of the database', async (_what, filter) => {
     const counting = countBuffers(database);
-    const { outbound, nextCursor } = await listOutbound(counting)({
+    const list = operateOutbound({ database: counting } as unknown as ApiParts).listOutbound;
+    const { outbound, nextCursor } = await list({
       id: '',
       body: undefined,
       query: { limit: 2, ...filter },
@@ -111,7 +113,7 @@ describe('a page of sends', () => {
     expect(counting.takeCount()).toBeLessThan(FEW);
     if (nextCursor === null) return;
     const rest = { limit: 2, cursor: nextCursor, ...filter };
-    const next = await listOutbound(counting)({ id: '', body: undefined, query: rest });
+    const next = await list({ id: '', body: undefined, query: rest });
     expect(counting.takeCount()).toBeLessThan(FEW);
     expect(next.outbound[0]?.id).not.toBe(outbound[1]?.id);
   });

@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { askForPoll } from '../../../src/connector/accounts/poll-state.ts';
-import { syncNow } from '../../../src/connector/api/sync.ts';
+import type { ApiParts } from '../../../src/connector/api/operations.ts';
+import { operateSync } from '../../../src/connector/api/sync.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import type { ConnectionStateFacts, MessageFacts } from '../../../src/connector/db/facts.ts';
+import type { Feed } from '../../../src/connector/feed/feed.ts';
 import type { Reconciler } from '../../../src/connector/reconcile/reconciler.ts';
 import { createFacts } from '../../../src/connector/state/facts.ts';
 import { oldestWaitMs, readDuePolls } from '../../../src/connector/state/figures.ts';
@@ -258,8 +260,9 @@ it('a sync answers once its changes are in the feed, and names the accounts that
     syncNow: async (id: string) =>
       failing.has(id) ? { kind: 'unreachable', code: 'network' } : { kind: 'closed' },
   } as unknown as Reconciler;
-  const sync = (settleFeed: () => Promise<void>) =>
-    syncNow({ database, clock, reconciler, facts: createFacts({ database, clock }), settleFeed })({
+  const parts = { database, clock, reconciler, facts: createFacts({ database, clock }) };
+  const sync = (settle: () => Promise<void>) =>
+    operateSync({ ...parts, feed: { settle } as Feed } as unknown as ApiParts).syncNow({
       ...{ id: '', query: undefined, body: undefined },
     });
   const settled = () => Promise.resolve();
