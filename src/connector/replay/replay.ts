@@ -10,12 +10,7 @@ import { messages } from '../db/schema.ts';
 import { readInboxSince } from '../db/time-partitions.ts';
 import { numberChanges } from '../feed/sequencer.ts';
 import { blamesData } from '../inbox/commit-deliveries.ts';
-import {
-  listNextMessages,
-  lockUnmerged,
-  readKeptDeliveries,
-  readUnnamedDeliveries,
-} from './kept-deliveries.ts';
+import { listNextMessages, lockUnmerged, readKeptDeliveries } from './kept-deliveries.ts';
 
 /** What merging its deliveries adds to a stored message; all values are new if it is missing. */
 export interface MessageDifference {
@@ -63,9 +58,6 @@ const PAGE_DEADLINE_MS = 60_000;
 /** Ends a transaction whose changes are discarded. */
 const ROLL_BACK = new Error('rolled back');
 
-/** Deliveries that named no message when they arrived but do now, by message. */
-type Unnamed = ReadonlyMap<string, readonly { readonly id: number; readonly fact: MessageFacts }[]>;
-
 /** Result of a page of messages. */
 interface Page extends Pick<ReplaySummary, 'deliveries' | 'invalid' | 'refused' | 'messages' | 'applied'> {
   readonly differences: readonly MessageDifference[];
@@ -75,25 +67,18 @@ interface Page extends Pick<ReplaySummary, 'deliveries' | 'invalid' | 'refused' 
  * Merges the kept days of the raw inbox again with the current code, in one transaction for each page of
  * messages. The transaction is rolled back, or committed if `apply` is true; then the changes appear in the
  * feed. A page is locked for some milliseconds, so the connector may run at the same time. Memory is bounded by
- * a page, and by the deliveries that named no message when they arrived but do now. Throws as `query` does, and
- * the reason of `signal` when it is aborted.
+ * a page. What was invalid when it arrived is read again by a worker, see `read-again.ts`. Throws as `query` does,
+ * and the reason of `signal` when it is aborted.
  */
 export async function replay(options: ReplayOptions): Promise<ReplaySummary> {
   const { database, apply, signal, onDifference, onProgress } = options;
   const keptSince = await readInboxSince(database);
   const counts = { deliveries: 0, invalid: 0, refused: 0, messages: 0, applied: 0 };
-  const unnamed = new Map<string, { readonly id: number; readonly fact: MessageFacts }[]>();
-  for await (const { id, facts, deliveries, invalid } of readUnnamedDeliveries(database, signal)) {
-    counts.deliveries += deliveries;
-    counts.invalid += invalid;
-    for (const fact of facts)
-      unnamed.set(fact.messageId, [...(unnamed.get(fact.messageId) ?? []), { id, fact }]);
-  }
   let different = 0;
-  let ids = await listNextMessages(database, '', [...unnamed.keys()]);
+  let ids = await listNextMessages(database, '');
   while (ids.length > 0) {
     signal.throwIfAborted();
-    for await (const page of mergePages(options, ids, unnamed)) {
+    for await (const page of mergePages(options, ids)) {
       for (const key of ['deliveries', 'invalid', 'refused', 'messages', 'applied'] as const)
         counts[key] += page[key];
       different += page.differences.length;
@@ -101,23 +86,19 @@ export async function replay(options: ReplayOptions): Promise<ReplaySummary> {
       onProgress(counts);
       signal.throwIfAborted();
     }
-    ids = await listNextMessages(database, ids.at(-1) ?? '', [...unnamed.keys()]);
+    ids = await listNextMessages(database, ids.at(-1) ?? '');
   }
   if (apply && counts.applied > 0) await numberChanges(database);
   return { keptSince, ...counts, different };
 }
 
 /** Merges the deliveries of these messages. Halves them until a message that the database refuses is found. */
-async function* mergePages(
-  options: ReplayOptions,
-  ids: readonly string[],
-  unnamed: Unnamed,
-): AsyncGenerator<Page> {
-  const page = await mergePage(options, ids, unnamed);
+async function* mergePages(options: ReplayOptions, ids: readonly string[]): AsyncGenerator<Page> {
+  const page = await mergePage(options, ids);
   if (page.refused > 0 && ids.length > 1) {
     const middle = Math.ceil(ids.length / 2);
-    yield* mergePages(options, ids.slice(0, middle), unnamed);
-    yield* mergePages(options, ids.slice(middle), unnamed);
+    yield* mergePages(options, ids.slice(0, middle));
+    yield* mergePages(options, ids.slice(middle));
   } else yield page;
 }
 
@@ -125,25 +106,15 @@ async function* mergePages(
  * Merges the deliveries of a page in one transaction. If the database refuses a single delivery, all of its
  * facts count as refused.
  */
-async function mergePage(
-  { database, clock, apply }: ReplayOptions,
-  ids: readonly string[],
-  unnamed: Unnamed,
-): Promise<Page> {
+async function mergePage({ database, clock, apply }: ReplayOptions, ids: readonly string[]): Promise<Page> {
   let page: Page | undefined;
   const work = (): Promise<void> =>
     database.transaction(
       async (tx) => {
-        const others = ids.flatMap((id) => unnamed.get(id) ?? []);
-        const kept = await lockUnmerged(
-          tx,
-          ids,
-          others.map(({ id }) => id),
-        );
+        await lockUnmerged(tx, ids);
         // Once the messages are locked, everything that was merged into them is visible.
         const before = await readLive(tx, ids);
-        const { facts: named, ...counts } = await readKeptDeliveries(tx, ids);
-        const facts = [...named, ...others.flatMap(({ id, fact }) => (kept.has(id) ? fact : []))];
+        const { facts, ...counts } = await readKeptDeliveries(tx, ids);
         page = { ...counts, refused: facts.length, messages: 0, applied: 0, differences: [] };
         const { masks } = await commitBatch(tx, { now: clock.now(), messages: facts, via: 'replay' });
         const found = compare(ids, before, await readLive(tx, ids), facts);

@@ -210,28 +210,6 @@ describe('a replay', () => {
     expect(await readLive()).toEqual(before);
   });
 
-  it('includes deliveries that named no message when they arrived, and counts those that still name none', async () => {
-    await receiveMuch();
-    const seen = () =>
-      database.query(
-        `SELECT id, status, webhook_seen FROM connector.messages WHERE id IN ('m1', 'o1') ORDER BY id`,
-      );
-    const before = await seen();
-    // As older code kept what it could not read.
-    await database.query(
-      `UPDATE connector.inbox SET message_id = NULL, outcome = 'invalid' WHERE message_id IN ('m1', 'o1')`,
-    );
-    const unread = { event: 'message.received', connection_id: 'c1', message: { id: {} } };
-    for (const receivedAt of [...Array(201).fill(clock.now()), T0 + 400 * DAY])
-      await receive(unread, receivedAt);
-    await database.query(`DELETE FROM connector.messages WHERE id IN ('m1', 'o1')`);
-    const { differences, summary } = await run(true);
-    expect(differences.map(({ messageId }) => messageId)).toEqual(['m1', 'o1']);
-    expect(summary).toMatchObject({ messages: 9, invalid: 203, applied: 2 });
-    expect(await seen()).toEqual(before);
-    expect((await run()).differences).toEqual([]);
-  });
-
   it('omits a message that the database refuses, and compares the others', async () => {
     await receiveMuch();
     await database.query(
