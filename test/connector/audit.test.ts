@@ -59,9 +59,4 @@ describe('the audit trail', () => {
     expect(told().slice(60)).toEqual(['token.refused +1']);
     expect(clock.pending).toBe(0);
   });
-
-  it('sets no timer while no line is omitted', () => {
-    audit.note('token.refused', { result: 'no_token' });
-    expect(clock.pending).toBe(0);
-  });
 });

@@ -62,50 +62,31 @@ export interface Audit {
 const LINES_A_MINUTE = 60;
 const MINUTE_MS = 60_000;
 
-/** The lines of one event in its current minute. */
-interface Minute {
-  readonly since: number;
-  lines: number;
-  leftOut: number;
-  /** Stops the timer that logs how many lines were omitted; it runs only if there are any. */
-  cancel: () => void;
-}
-
 /**
  * Creates the audit log of one process. Each event has its own limit, so that a flood of one does not hide
  * others.
  */
 export function createAudit({ logger, clock }: { readonly logger: Logger; readonly clock: Clock }): Audit {
-  const minutes = new Map<AuditEvent, Minute>();
-
-  function minuteOf(event: AuditEvent): Minute {
-    const now = clock.elapsed();
-    const current = minutes.get(event);
-    if (current !== undefined && now - current.since < MINUTE_MS) return current;
-    endMinute(event);
-    const next = { since: now, lines: 0, leftOut: 0, cancel: () => undefined };
-    minutes.set(event, next);
-    return next;
-  }
+  /** How often each event occurred in its current minute, which its first line begins. */
+  const minutes = new Map<AuditEvent, { count: number; readonly cancel: () => void }>();
 
   function endMinute(event: AuditEvent): void {
-    const minute = minutes.get(event);
+    const { count = 0, cancel } = minutes.get(event) ?? {};
     minutes.delete(event);
-    minute?.cancel();
-    const leftOut = minute?.leftOut ?? 0;
+    cancel?.();
+    const leftOut = count - LINES_A_MINUTE;
     if (leftOut > 0) logger.info({ event, leftOut }, 'audit: more of these came within a minute');
   }
 
   return {
     note(event, facts) {
-      const minute = minuteOf(event);
-      if (minute.lines < LINES_A_MINUTE) {
-        minute.lines += 1;
-        logger.info({ event, ...facts }, 'audit');
-        return;
-      }
-      minute.leftOut += 1;
-      if (minute.leftOut === 1) minute.cancel = clock.after(MINUTE_MS, () => endMinute(event));
+      const minute = minutes.get(event) ?? {
+        count: 0,
+        cancel: clock.after(MINUTE_MS, () => endMinute(event)),
+      };
+      minutes.set(event, minute);
+      minute.count += 1;
+      if (minute.count <= LINES_A_MINUTE) logger.info({ event, ...facts }, 'audit');
     },
     close() {
       for (const event of [...minutes.keys()]) endMinute(event);
