@@ -27,7 +27,7 @@ import type { ChangeHandlers } from './consumers/sinks/handler.ts';
 import type { Base } from './db/base.ts';
 import { createPartitionKeeper } from './db/partition-keeper.ts';
 import { resealSecrets } from './db/sealed-columns.ts';
-import { examineStored } from './doctor/examine-stored.ts';
+import { examineStored } from './doctor/examine.ts';
 import { createFeed } from './feed/feed.ts';
 import { createAnswerLog } from './inbox/answer-log.ts';
 import { startReadingAgain } from './inbox/read-again.ts';
@@ -313,7 +313,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     // The account of the settings would return with the next start, so the API cannot remove it.
     const isConfigured = (id: string): boolean =>
       id === FIRST_ACCOUNT_ID && (service ?? webhookSecret) !== undefined;
-    const examine = shareReads(() => examineStored({ ...options, database }), { clock, ms: EXAMINED_MS });
+    const examine = shareReads(() => examineStored(database, clock, options), { clock, ms: EXAMINED_MS });
     const parts = {
       examine,
       receiver,

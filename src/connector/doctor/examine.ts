@@ -1,4 +1,6 @@
+import type { FindingList } from '../../contract/connector/findings.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { DatabaseUnavailable, QueryDeadlineExceeded } from '../../runtime/database/database.ts';
 import { inspectMigrations } from '../../runtime/database/migrate.ts';
@@ -6,8 +8,10 @@ import { createTurns } from '../../runtime/turns/turns.ts';
 import type { DoctorSettings, PublicReach } from './check-input.ts';
 import { ACCOUNT_CHECKS, PLAIN_CHECKS, SERVICE_CHECKS, STORE_CHECKS, WORK_CHECKS } from './check-order.ts';
 import { serviceCheck } from './checks/service.ts';
+import { snapshotsCheck } from './checks/snapshots.ts';
 import { webhookAddressCheck } from './checks/webhook-address.ts';
 import { type AccountToExamine, listAccountsToExamine } from './examined-accounts.ts';
+import { figureCheck } from './figure-check.ts';
 import { type Check, type Finding, ok, problem, type Report, warning } from './finding.ts';
 import { judgeMigrations } from './judge-migrations.ts';
 import { runChecks } from './run-check.ts';
@@ -128,6 +132,37 @@ function explainFailure(error: unknown): Finding {
 
 function asSentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?]$/.test(text) ? '' : '.'}`;
+}
+
+/**
+ * The checks that need nothing but the database, for `GET /v1/doctor`: those of the settings, the network and the
+ * service need the command. Rejects only if the accounts cannot be read.
+ */
+export async function examineStored(
+  database: Queryable,
+  clock: Clock,
+  known: Pick<DoctorSettings, 'reconcileIntervalMs' | 'inboxRetentionDays' | 'webhookPublicUrl'>,
+): Promise<FindingList> {
+  const { reconcileIntervalMs, inboxRetentionDays, webhookPublicUrl } = known;
+  const periods = { reconcileIntervalMs, inboxRetentionDays };
+  const settings = { ...periods, webhookPublicUrl, host: '', port: 0, sealingKeys: [] };
+  const given = (signal: AbortSignal) => ({ settings, clock, signal, database });
+  const at = toIso(clock.now());
+  const reports = await runChecks([figureCheck('connections'), snapshotsCheck], given, clock);
+  const { accounts } = await listAccountsToExamine(settings, database, clock.now());
+  for (const { account } of accounts) {
+    const ofAccount = (signal: AbortSignal) => ({ ...given(signal), account });
+    reports.push(...(await runChecks(ACCOUNT_CHECKS, ofAccount, clock, account.id)));
+  }
+  reports.push(...(await runChecks(WORK_CHECKS, given, clock)));
+  const findings = reports.map(({ accountId = null, code = null, broken: _, ...report }) => ({
+    ...report,
+    accountId,
+    code,
+    evidence: [...report.evidence],
+    advice: [...report.advice],
+  }));
+  return { at, findings };
 }
 
 async function examineAccounts(

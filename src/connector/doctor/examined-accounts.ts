@@ -1,5 +1,5 @@
 import type { Queryable } from '../../runtime/database/database.ts';
-import { createKeyRing, type KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { createKeyRing } from '../../runtime/sealing/key-ring.ts';
 import { FIRST_ACCOUNT_ID, openCredential, readAccounts } from '../accounts/account-store.ts';
 import { webhookUrl } from '../accounts/registrations.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../accounts/subscription-secrets.ts';
@@ -43,50 +43,44 @@ export async function listAccountsToExamine(
       whyNone: '',
     });
   }
-  const stored = database === null ? [] : await readAccounts(database);
+  if (database === null) return { accounts, left: 0 };
+  const stored = await readAccounts(database);
   const others = stored.filter(({ id }) => service === undefined || id !== FIRST_ACCOUNT_ID);
   for (const { id, subscriptionId, baseUrl, kind } of others.slice(0, MAX)) {
     accounts.push({
       account: { id, kind, subscriptionId, baseUrl, configured: false, webhookUrl: urlOf(subscriptionId) },
-      ...(await openStored(database, settings, id, kind === 'oauth' ? openAccessToken : openApiKey, now)),
+      ...(await openStored(database, settings, { id, kind }, now)),
     });
   }
   return { accounts, left: Math.max(0, others.length - MAX) };
 }
 
 type Opened = Pick<AccountToExamine, 'apiKey' | 'whyNone'>;
-type Open = (database: Queryable, keyRing: KeyRing, id: string, now: number) => Promise<Opened>;
-
-async function openStored(
-  database: Queryable | null,
-  settings: DoctorSettings,
-  id: string,
-  open: Open,
-  now: number,
-): Promise<Opened> {
-  if (database === null) return { apiKey: null, whyNone: 'The database cannot be read.' };
-  if (settings.sealingKeys.length === 0)
-    return { apiKey: null, whyNone: 'CONNECTOR_SEALING_KEYS is missing.' };
-  try {
-    return await open(database, createKeyRing(settings.sealingKeys), id, now);
-  } catch {
-    return { apiKey: null, whyNone: 'Its stored credential cannot be opened; see the check sealing.' };
-  }
-}
-
-const openApiKey: Open = async (database, keyRing, id) => ({
-  apiKey: await openCredential(database, keyRing, id),
-  whyNone: 'The account has no credential.',
-});
 
 /** The doctor changes nothing, so it refreshes no token. */
-const openAccessToken: Open = async (database, keyRing, id, now) => {
-  const grant = await readGrant(database, id);
-  if (grant === null || grant.endedAt !== null) return { apiKey: null, whyNone: 'Its grant has ended.' };
-  const { accessToken, expiresAt } = await openTokens(keyRing, grant);
-  const stands = expiresAt === null || expiresAt > now;
-  return {
-    apiKey: stands ? accessToken : null,
-    whyNone: 'Its access token has expired; a worker refreshes it.',
-  };
-};
+async function openStored(
+  database: Queryable,
+  { sealingKeys }: DoctorSettings,
+  { id, kind }: Pick<ExaminedAccount, 'id' | 'kind'>,
+  now: number,
+): Promise<Opened> {
+  const none = (whyNone: string): Opened => ({ apiKey: null, whyNone });
+  if (sealingKeys.length === 0) return none('CONNECTOR_SEALING_KEYS is missing.');
+  try {
+    const keyRing = createKeyRing(sealingKeys);
+    if (kind !== 'oauth') {
+      return {
+        apiKey: await openCredential(database, keyRing, id),
+        whyNone: 'The account has no credential.',
+      };
+    }
+    const grant = await readGrant(database, id);
+    if (grant === null || grant.endedAt !== null) return none('Its grant has ended.');
+    const { accessToken, expiresAt } = await openTokens(keyRing, grant);
+    return expiresAt === null || expiresAt > now
+      ? { apiKey: accessToken, whyNone: '' }
+      : none('Its access token has expired; a worker refreshes it.');
+  } catch {
+    return none('Its stored credential cannot be opened; see the check sealing.');
+  }
+}

@@ -1,9 +1,11 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { abortAfter, DeadlinePassed, within } from '../../runtime/clock/deadline.ts';
 import { describeError } from '../../runtime/logger/describe-error.ts';
 import { type Check, type Finding, notChecked, type Report } from './finding.ts';
 
 /** Deadline of one check; those of the service make several calls. */
 const DEADLINE_MS = 12_000;
+const TOO_LONG = 'The check took too long.';
 
 /** What a check is given, or the reason why there is nothing to check. */
 export type Given<Input> = ((signal: AbortSignal) => Input) | string;
@@ -29,24 +31,16 @@ async function runCheck<Input>(
   inputWith: (signal: AbortSignal) => Input,
   clock: Clock,
 ): Promise<readonly (Finding & Pick<Report, 'broken'>)[]> {
-  const late = new AbortController();
-  let cancel = (): void => undefined;
-  const deadline = new Promise<Finding>((resolve) => {
-    // Code that listens to the signal may still give a better reason than the deadline.
-    const giveUp = (): void => {
-      late.abort();
-      cancel = clock.after(500, () => resolve(notChecked('The check took too long.')), { keepAlive: true });
-    };
-    cancel = clock.after(DEADLINE_MS, giveUp, { keepAlive: true });
+  const work = abortAfter(clock, DEADLINE_MS, async (signal) => {
+    const findings = [await check.run(inputWith(signal))].flat();
+    return findings.map((finding) => (signal.aborted ? { ...finding, broken: true as const } : finding));
   });
   try {
-    const findings = [await Promise.race([check.run(inputWith(late.signal)), deadline])].flat();
-    return findings.map((finding) => (late.signal.aborted ? { ...finding, broken: true } : finding));
+    // Code that listens to the signal may still give a better reason than the deadline.
+    return await within(clock, DEADLINE_MS + 500, work);
   } catch (error) {
     const { type, code, message } = describeError(error);
     const says = `The check failed: ${message === '' ? type : message}${code === undefined ? '' : ` (${code})`}`;
-    return [{ ...notChecked(says), broken: true }];
-  } finally {
-    cancel();
+    return [{ ...notChecked(error instanceof DeadlinePassed ? TOO_LONG : says), broken: true }];
   }
 }

@@ -23,38 +23,32 @@ export const answersCheck: Check<StoreCheckInput> = {
     const tallies = await readTallies(database, now - LATELY_MS, null);
     const accepted = tallies.get('accepted');
     const refused = UNAVAILABLE.flatMap((kind) => tallies.get(kind) ?? []);
-    const unavailable =
-      refused.length === 0
-        ? undefined
-        : {
-            count: refused.reduce((sum, each) => sum + each.count, 0),
-            lastAt: Math.max(...refused.map(({ lastAt }) => lastAt)),
-          };
-    if (accepted === undefined && unavailable === undefined)
-      return notChecked('No delivery arrived in the last hour.');
+    const failed = refused.reduce((sum, each) => sum + each.count, 0);
+    const failedAt = Math.max(0, ...refused.map(({ lastAt }) => lastAt));
+    if (accepted === undefined && failed === 0) return notChecked('No delivery arrived in the last hour.');
     const evidence: string[] = [];
     if (accepted !== undefined) {
       evidence.push(
         `In the last hour, ${count(accepted.count, 'delivery was', 'deliveries were')} accepted, in ${span(accepted.totalMs / accepted.count)} on average and ${span(accepted.maxMs)} at most. The service waits ${span(LIMITS.webhookAttemptTimeoutMs)}.`,
       );
     }
-    if (unavailable !== undefined) {
+    if (failed > 0) {
       evidence.push(
-        `${count(unavailable.count, 'was', 'were')} answered with 503, the last ${ago(unavailable.lastAt, now)}: the database did not store ${unavailable.count === 1 ? 'it' : 'them'} in time.`,
+        `${count(failed, 'was', 'were')} answered with 503, the last ${ago(failedAt, now)}: the database did not store ${failed === 1 ? 'it' : 'them'} in time.`,
       );
     }
     const advice = [
       'Check the database: its load, its disk, held locks (pg_stat_activity) and the network to it.',
       'connector_webhook_commit_seconds shows how long commits take. Add web processes only if the existing ones use all of their CPU.',
     ];
-    if (unavailable !== undefined && unavailable.lastAt < (accepted?.lastAt ?? 0)) {
+    if (failed > 0 && failedAt < (accepted?.lastAt ?? 0)) {
       return warning('Some deliveries of the last hour failed, but deliveries are accepted again.', {
         evidence,
         advice,
       });
     }
-    if (unavailable !== undefined) {
-      return now - unavailable.lastAt < GOES_ON_MS
+    if (failed > 0) {
+      return now - failedAt < GOES_ON_MS
         ? problem('Deliveries fail because they are not stored in time.', { evidence, advice })
         : warning('The last deliveries failed, and none has arrived since.', { evidence, advice });
     }

@@ -20,18 +20,20 @@ export const clockCheck: Check<ServiceCheckInput> = {
   async run({ account, service, database, clock }) {
     const asked = await service.connections();
     const ahead = asked.ok ? asked.aheadMs : null;
-    const ages = database === null ? null : await readAges(database, account.subscriptionId, clock.now());
+    const since = clock.now() - 2 * 3_600_000;
+    const tallies = database === null ? null : await readTallies(database, since, account.subscriptionId);
+    const ages = tallies?.get('age') ?? null;
     const evidence: string[] = [];
     if (ahead !== null)
       evidence.push(`According to the Date header of its answer, the service's clock ${comparison(ahead)}.`);
     if (ages !== null) {
       evidence.push(
         `${count(ages.count, 'signed delivery', 'signed deliveries')} of the last 2 h ` +
-          `${ages.count === 1 ? 'was' : 'were'} ${span(ages.least)}${ages.least < 0 ? ' in the future' : ''} ` +
-          `to ${span(ages.most)}${ages.most < 0 ? ' in the future' : ''} old by our clock.`,
+          `${ages.count === 1 ? 'was' : 'were'} ${span(ages.minMs)}${ages.minMs < 0 ? ' in the future' : ''} ` +
+          `to ${span(ages.maxMs)}${ages.maxMs < 0 ? ' in the future' : ''} old by our clock.`,
       );
     }
-    const skew = furthest([ahead, ages === null ? null : -ages.least]);
+    const skew = furthest([ahead, ages === null ? null : -ages.minMs]);
     if (skew === null)
       return notChecked('The service sends no Date header, and no signed delivery arrived in the last 2 h.');
     const margin = SIGNATURE_WINDOW_MS - Math.abs(skew);
@@ -51,16 +53,6 @@ export const clockCheck: Check<ServiceCheckInput> = {
     return ok('The clocks agree.', { evidence });
   },
 };
-
-async function readAges(
-  database: Parameters<typeof readTallies>[0],
-  subscriptionId: string,
-  now: number,
-): Promise<{ readonly count: number; readonly least: number; readonly most: number } | null> {
-  const tallies = await readTallies(database, now - 2 * 3_600_000, subscriptionId);
-  const age = tallies.get('age');
-  return age === undefined ? null : { count: age.count, least: age.minMs, most: age.maxMs };
-}
 
 /** An age is never below the difference of the clocks, so the smallest one is the best estimate. */
 function furthest(values: readonly (number | null)[]): number | null {

@@ -4,9 +4,8 @@ import type { CheckInput } from '../check-input.ts';
 import { explainUnreachable } from '../explain-unreachable.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
 
-/** BullMQ requires the first version, and recommends the second. */
-const OLDEST = [5, 0];
-const RECOMMENDED = [6, 2];
+/** BullMQ requires it. */
+const OLDEST_MAJOR = 5;
 const FULL = 0.8;
 
 /**
@@ -71,7 +70,7 @@ export function judgeServer(server: RedisState): Finding {
       ],
     });
   }
-  if (isOlder(version, OLDEST)) {
+  if (Number.parseInt(version, 10) < OLDEST_MAJOR) {
     return problem(`Redis ${version} is too old: 5.0 or newer is required.`, {
       evidence,
       advice: ['Upgrade Redis, or remove REDIS_URL: Postgres then carries notifications.'],
@@ -85,18 +84,7 @@ export function judgeServer(server: RedisState): Finding {
       ],
     });
   }
-  if (isOlder(version, RECOMMENDED)) {
-    return warning(`Redis ${version} works, but 6.2 or newer is recommended.`, {
-      evidence,
-      advice: ['Upgrade Redis.'],
-    });
-  }
   return ok('Redis answers and evicts nothing.', { evidence });
-}
-
-function isOlder(version: string, [needed = 0, neededMinor = 0]: readonly number[]): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  return major < needed || (major === needed && minor < neededMinor);
 }
 
 function megabytes(bytes: number): string {

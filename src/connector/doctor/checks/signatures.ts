@@ -58,23 +58,13 @@ export const signaturesCheck: Check<AccountCheckInput> = {
     }
     if (going === 'wrong_signature') return explainWrongSecret(evidence, account, settings);
     if (going !== null) return explainClock(evidence, going, tallies.get(going));
-    const failed = [...FAILURES].filter((kind) => tallies.has(kind));
-    if (accepted === undefined && failed.length === 0)
-      return notChecked('No delivery arrived in the last 24 h.');
-    if (accepted === undefined || failed.length === 0) {
-      return accepted === undefined
-        ? warning('Requests arrive at the webhook, but none of them is from the service.', {
-            evidence,
-            advice: [UNSIGNED_REQUESTS],
-          })
-        : ok('Every delivery had a valid signature.', { evidence });
-    }
-    return ok(
-      'The last deliveries had valid signatures. The requests that were refused before were not from the service, or their cause is gone.',
-      {
-        evidence,
-      },
-    );
+    const isRefusing = FAILURES.some((kind) => tallies.has(kind));
+    if (accepted !== undefined) return ok(isRefusing ? LAST_ARE_VALID : ALL_ARE_VALID, { evidence });
+    if (!isRefusing) return notChecked('No delivery arrived in the last 24 h.');
+    return warning('Requests arrive at the webhook, but none of them is from the service.', {
+      evidence,
+      advice: [UNSIGNED_REQUESTS],
+    });
   },
 };
 
@@ -96,6 +86,9 @@ const NAMES: Readonly<Record<(typeof FAILURES)[number], string>> = {
   malformed_signature: 'with a malformed signature',
 };
 
+const ALL_ARE_VALID = 'Every delivery had a valid signature.';
+const LAST_ARE_VALID =
+  'The last deliveries had valid signatures. The requests that were refused before were not from the service, or their cause is gone.';
 const UNSIGNED_REQUESTS =
   'Requests without signature headers come from scanners, tests and this command; the service always signs.';
 
@@ -142,14 +135,12 @@ function explainClock(
   kind: 'stale_timestamp' | 'future_timestamp',
   counted: ReceiverCount | undefined,
 ): Finding {
-  const off =
-    counted === undefined
-      ? ''
-      : ` by about ${span(kind === 'stale_timestamp' ? counted.minMs : -counted.maxMs)}`;
+  const isOld = kind === 'stale_timestamp';
+  const off = counted && span(isOld ? counted.minMs : -counted.maxMs);
   return problem(
-    kind === 'stale_timestamp'
-      ? `Deliveries are refused because they were signed ${off === '' ? 'too long' : off.replace(' by about ', '')} ago: our clock is ahead, or old deliveries are sent again.`
-      : `Deliveries are refused because their timestamps are ahead of our clock${off}.`,
+    isOld
+      ? `Deliveries are refused because they were signed ${off ?? 'too long'} ago: our clock is ahead, or old deliveries are sent again.`
+      : `Deliveries are refused because their timestamps are ahead of our clock${off === undefined ? '' : ` by about ${off}`}.`,
     {
       evidence,
       advice: [

@@ -51,53 +51,41 @@ function judge(probed: ProbedWebhook, at: string, now: number): Finding {
     }
     return ok('The address reaches this receiver, which refuses unsigned requests.', { evidence });
   }
-  return problem(...explainAnswer(probed, evidence));
+  return explainAnswer(probed, evidence);
 }
 
-function explainAnswer(
-  { status, error, location }: ProbedWebhook,
-  evidence: string[],
-): Parameters<typeof problem> {
+function explainAnswer({ status, error, location }: ProbedWebhook, evidence: string[]): Finding {
   if (status >= 300 && status < 400) {
     const to = location === null ? '' : ` The redirect leads to ${scrubUrl(location)}.`;
-    return [
-      'The address redirects, and the service follows no redirects, so every delivery fails.',
-      { evidence, advice: [`Set WEBHOOK_PUBLIC_URL to the address that answers without a redirect.${to}`] },
-    ];
+    return problem('The address redirects, and the service follows no redirects, so every delivery fails.', {
+      evidence,
+      advice: [`Set WEBHOOK_PUBLIC_URL to the address that answers without a redirect.${to}`],
+    });
   }
   if (status === 404 && error === 'not_found') {
-    return [
-      'A connector answers at the address, but does not know this webhook path.',
-      {
-        evidence,
-        advice: [LEAD_THERE],
-      },
-    ];
+    return problem('A connector answers at the address, but does not know this webhook path.', {
+      evidence,
+      advice: [LEAD_THERE],
+    });
   }
   if (status === 503 && error === 'unavailable') {
-    return [
-      'The receiver answers, but cannot store deliveries in its database.',
-      { evidence, advice: ['See the check database and the log of the connector.'] },
-    ];
+    return problem('The receiver answers, but cannot store deliveries in its database.', {
+      evidence,
+      advice: ['See the check database and the log of the connector.'],
+    });
   }
   if (status === 502 || status === 503 || status === 504) {
-    return [
-      'A proxy answers, but does not reach the connector.',
-      {
-        evidence,
-        advice: ['Start the connector, or correct the address to which the proxy forwards requests.'],
-      },
-    ];
-  }
-  return [
-    'Something other than this receiver answers at the address of the webhook.',
-    {
+    return problem('A proxy answers, but does not reach the connector.', {
       evidence,
-      advice: [
-        'WEBHOOK_PUBLIC_URL must lead to /webhooks/messaging of the connector, without a login, page or filter of a proxy in between.',
-      ],
-    },
-  ];
+      advice: ['Start the connector, or correct the address to which the proxy forwards requests.'],
+    });
+  }
+  return problem('Something other than this receiver answers at the address of the webhook.', {
+    evidence,
+    advice: [
+      'WEBHOOK_PUBLIC_URL must lead to /webhooks/messaging of the connector, without a login, page or filter of a proxy in between.',
+    ],
+  });
 }
 
 async function explainNoAnswer(input: ServiceCheckInput, error: unknown, at: string): Promise<Finding> {
