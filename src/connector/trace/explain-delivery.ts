@@ -12,13 +12,13 @@ export interface Explanation {
 }
 
 /** What an explanation is based on. */
-export interface ExplanationFacts {
+export interface DeliveryFacts {
   /** The changes of the message, as far as they were found. */
   readonly changes: readonly MessageChangeRow[];
   /** 1 for the first delivery of this event and status; null if it is not counted. */
   readonly duplicate: number | null;
-  /** The account of the connection; null if unknown. */
-  readonly owner: string | null;
+  /** The accounts of connections. */
+  readonly owners: ReadonlyMap<string, string>;
   /** The current row of the message: it has had its status and all lower ones. */
   readonly row: TracedRow | null;
 }
@@ -28,12 +28,15 @@ export interface ExplanationFacts {
  * explain why another one was not applied, whenever it arrived. Implements `Message status ladder`: rules for
  * consumers.
  */
-export function explainDelivery(delivery: KeptDelivery, facts: ExplanationFacts): Explanation {
-  const { reason, accountId } = delivery;
+export function explainDelivery(delivery: KeptDelivery, facts: DeliveryFacts): Explanation {
+  const { reason, accountId, connectionId } = delivery;
   const unread = reason === null ? '' : ` (${reason})`;
   switch (delivery.outcome) {
     case 'merged':
-      return { reason: null, explanation: `${describeEffect(delivery, facts.changes)}${unread}.` };
+      return {
+        reason: null,
+        explanation: `${capitalise(describeEffect(delivery, facts.changes))}${unread}.`,
+      };
     case 'unchanged':
       if (delivery.status !== null) return explainStatus(delivery.status, facts);
       return delivery.event === 'message.status'
@@ -42,7 +45,7 @@ export function explainDelivery(delivery: KeptDelivery, facts: ExplanationFacts)
     case 'foreign':
       return {
         reason: 'other_account',
-        explanation: `It was delivered to the subscription of account ${accountId}, but the connection belongs to ${facts.owner ?? 'another account'}.`,
+        explanation: `It was delivered to the subscription of account ${accountId}, but the connection belongs to ${facts.owners.get(connectionId ?? '') ?? 'another account'}.`,
       };
     case 'unknown_event':
       return {
@@ -62,7 +65,7 @@ export function explainDelivery(delivery: KeptDelivery, facts: ExplanationFacts)
   }
 }
 
-/** What a change mask did to a message, in words. */
+/** What a change mask did to a message, as the predicate of a sentence. */
 export function describeEffect(
   { changeMask, changeBatch }: Pick<KeptDelivery, 'changeMask' | 'changeBatch'>,
   changes: readonly MessageChangeRow[],
@@ -74,7 +77,7 @@ export function describeEffect(
     ...(changeMask & CHANGE.status ? [describeStatus(status)] : []),
     ...(changeMask & CHANGE.fields && !(changeMask & CHANGE.created) ? ['added missing fields'] : []),
   ];
-  return capitalise(done.join(' and '));
+  return done.join(' and ');
 }
 
 function describeStatus(change: MessageChangeRow | undefined): string {
@@ -85,7 +88,7 @@ function describeStatus(change: MessageChangeRow | undefined): string {
     : `advanced the status from ${previous} to ${status}`;
 }
 
-function explainStatus(reported: MessageStatus, facts: ExplanationFacts): Explanation {
+function explainStatus(reported: MessageStatus, facts: DeliveryFacts): Explanation {
   if (facts.row?.direction === 'incoming' && facts.row.status === null) {
     return {
       reason: 'status_of_incoming',
@@ -128,7 +131,7 @@ const REPORTERS = {
 function explainKnown(
   what: string,
   earlier: MessageChangeRow | undefined,
-  { duplicate }: ExplanationFacts,
+  { duplicate }: DeliveryFacts,
 ): Explanation {
   const reason = 'already_known';
   if (duplicate !== null && duplicate > 1) {

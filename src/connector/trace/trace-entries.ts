@@ -1,9 +1,9 @@
 import type { TraceEntry } from '../../contract/connector/trace.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { CHANGE } from '../db/facts.ts';
-import { describeEffect, explainDelivery } from './explain-delivery.ts';
+import { type DeliveryFacts, describeEffect, explainDelivery } from './explain-delivery.ts';
 import type { KeptDelivery } from './read-deliveries.ts';
-import type { MessageChangeRow, SendChangeRow, TracedRow } from './trace-rows.ts';
+import type { MessageChangeRow, SendChangeRow } from './trace-rows.ts';
 
 /* Builds the entries of a trace from what is stored. */
 
@@ -18,18 +18,10 @@ const NOTHING = {
   send: null,
 } as const satisfies Partial<TraceEntry>;
 
-export interface DeliveryFacts {
-  readonly changes: readonly MessageChangeRow[];
-  readonly duplicate: number | null;
-  readonly owners: ReadonlyMap<string, string>;
-  readonly row: TracedRow | null;
-}
-
 /** A delivery, and what it changed or why it changed nothing. */
 export function presentDelivery(delivery: KeptDelivery, facts: DeliveryFacts): TraceEntry {
-  const { changes, duplicate, owners, row } = facts;
+  const { changes, duplicate } = facts;
   const { connectionId, receivedAt, signedAt, changeMask, changeBatch } = delivery;
-  const owner = (connectionId === null ? undefined : owners.get(connectionId)) ?? null;
   return {
     ...NOTHING,
     at: toIso(receivedAt),
@@ -39,7 +31,7 @@ export function presentDelivery(delivery: KeptDelivery, facts: DeliveryFacts): T
     status: delivery.status,
     outcome: delivery.outcome,
     changed: listChanged(changeMask),
-    ...explainDelivery(delivery, { changes, duplicate, owner, row }),
+    ...explainDelivery(delivery, facts),
     seqs: changeBatch === null ? [] : listSeqs(changes.filter(({ batch }) => batch === changeBatch)),
     delivery: {
       subscriptionId: delivery.subscriptionId,
@@ -79,7 +71,7 @@ export function presentChanges(changes: readonly MessageChangeRow[], first: Mess
     status: changes.find(({ type }) => type !== 'message.updated')?.status ?? null,
     outcome: 'merged',
     changed: listChanged(changeMask),
-    explanation: `${describeSource(first)} ${lowerFirst(effect)}${unreported}.`,
+    explanation: `${describeSource(first)} ${effect}${unreported}.`,
     seqs: listSeqs(changes),
     walk: first.source === 'poll' ? first.via : null,
   };
@@ -148,9 +140,4 @@ function listChanged(mask: number): TraceEntry['changed'] {
 
 function listSeqs(changes: readonly MessageChangeRow[]): number[] {
   return changes.flatMap(({ seq }) => (seq === null ? [] : [seq]));
-}
-
-/** The effect follows its source within the sentence. */
-function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
 }
