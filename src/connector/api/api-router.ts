@@ -8,11 +8,11 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { within } from '../../runtime/clock/deadline.ts';
 import { boundJson } from '../../runtime/http-server/bound-json.ts';
 import { foreignCharset } from '../../runtime/http-server/charset.ts';
+import { createMemoryBudget } from '../../runtime/http-server/memory-budget.ts';
 import { declaresMore } from '../../runtime/http-server/request-body.ts';
 import { strictRouter } from '../../runtime/http-server/strict-router.ts';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
-import { ApiError, invalid, tooLarge } from './api-error.ts';
-import { boundFiles } from './bound-files.ts';
+import { ApiError, invalid, RETRY_AFTER_MS, tooLarge } from './api-error.ts';
 import { type Operations, OtherAnswer } from './operations.ts';
 import { readId, readInput } from './read-input.ts';
 import { callerOf, type TokenGuard } from './token-guard.ts';
@@ -30,6 +30,7 @@ const LARGER_BODY_BYTES: Partial<Record<ConnectorEndpointName, number>> = {
  * stored.
  */
 const FILES_AT_ONCE = 2;
+const TOO_MANY_FILES = 'Too many files are being uploaded at once; retry after `Retry-After`.';
 
 /** Time from the complete request to its response, whatever it waits for. */
 const ANSWER_MS = 8_000;
@@ -129,8 +130,27 @@ export function parseBody(name?: ConnectorEndpointName) {
     next();
   };
   if (larger === undefined) return [refuseLarger, refuseCharset, parse];
-  const room = { freeBytes: LARGEST_BODY_BYTES, largestBytes: larger, maxBytes: FILES_AT_ONCE * larger };
-  return [refuseLarger, refuseCharset, boundFiles(room), parse];
+  return [refuseLarger, refuseCharset, boundFiles(larger), parse];
+}
+
+/**
+ * Limits the memory of a process that large bodies use: a body is held until its request has been answered,
+ * as bytes, as text and decoded. A body for which there is no room is rejected before any of it is stored;
+ * the rest is read and discarded, so that the response arrives.
+ */
+function boundFiles(largest: number) {
+  const budget = createMemoryBudget(FILES_AT_ONCE * largest, LARGEST_BODY_BYTES);
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const share = budget.enter(() => {
+      request.resume();
+      throw new ApiError('unavailable', TOO_MANY_FILES, RETRY_AFTER_MS.memory);
+    });
+    // A body of unknown size counts as one of the largest; one without a header is empty.
+    const { 'content-length': declared, 'transfer-encoding': chunked } = request.headers;
+    share.grow(Math.min(Number(declared ?? (chunked === undefined ? 0 : largest)), largest));
+    response.once('close', share.leave);
+    next();
+  };
 }
 
 /** Returns the response by the deadline, or else 503; work that has started may still take effect. */

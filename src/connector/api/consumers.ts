@@ -72,9 +72,8 @@ export function operateConsumers(options: ApiParts) {
     const place = await placeOf(body.from ?? 'now');
     const secret = body.kind === 'http' ? generateConsumerSecret() : undefined;
     const redisUrl = body.kind === 'bullmq' ? body.redisUrl : undefined;
-    const { kind, settings, ...columns } = rowOf(body);
     const sealed = await sealConsumer(keyRing, name, { secret, redisUrl });
-    const row = { name, kind, settings, ...columns, ...sealed, createdAt: clock.now() };
+    const row = { name, ...rowOf(body), ...sealed, createdAt: clock.now() };
     if (!(await addConsumer(database, row, place)))
       throw new ApiError('consumer_exists', `name: there is already a consumer \`${name}\`.`);
     return { consumer: await changed(name), secret: secret ?? null };
@@ -98,7 +97,7 @@ export function operateConsumers(options: ApiParts) {
       throw invalid(ofModule, 'is set by the module of the handlers; change it there');
     if (url !== undefined) await checkUrl(options, url);
     if (redisUrl !== undefined) await checkRedis(options, redisUrl ?? undefined);
-    const update: ConsumerChange = { ...columnsOf(columns), settings, redisUrl };
+    const update: ConsumerChange = { ...givenFields(columns), settings, redisUrl };
     if (!(await changeConsumer(database, id, update, keyRing))) throw notFound('consumer');
     return await changed(id);
   };
@@ -143,23 +142,15 @@ export function operateConsumers(options: ApiParts) {
   } satisfies Operations;
 }
 
-type Settings = Pick<
-  CreateConsumerRequest,
-  'filter' | 'batch' | 'concurrency' | 'attempts' | 'deadlineMs' | 'historic' | 'placeChanges' | 'placeMs'
->;
-
-/** The columns of a body; absent ones keep their default or their value. */
-function columnsOf(body: Settings) {
-  const { filter, batch, concurrency, attempts, deadlineMs, historic, placeChanges, placeMs } = body;
-  return givenFields({ filter, batch, concurrency, attempts, deadlineMs, historic, placeChanges, placeMs });
-}
-
+/** The columns of a body; absent ones keep their default. */
 function rowOf(body: CreateConsumerRequest) {
+  const { filter, batch, concurrency, attempts, deadlineMs, historic, placeChanges, placeMs } = body;
   const settings: HttpSettings | BullmqSettings =
     body.kind === 'http'
       ? { url: body.url, ordered: body.ordered ?? true }
       : { queue: body.queue, prefix: body.prefix ?? DEFAULT_PREFIX };
-  return { kind: body.kind, settings, ...columnsOf(body) };
+  const calls = { filter, batch, concurrency, attempts, deadlineMs, historic, placeChanges, placeMs };
+  return { kind: body.kind, settings, ...givenFields(calls) };
 }
 
 /** The address must be public and use https; a host of the settings may be anywhere, as for the service. */
