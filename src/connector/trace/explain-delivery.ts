@@ -17,8 +17,6 @@ export interface DeliveryFacts {
   readonly changes: readonly MessageChangeRow[];
   /** 1 for the first delivery of this event and status; null if it is not counted. */
   readonly duplicate: number | null;
-  /** The accounts of connections. */
-  readonly owners: ReadonlyMap<string, string>;
   /** The current row of the message: it has had its status and all lower ones. */
   readonly row: TracedRow | null;
 }
@@ -29,7 +27,7 @@ export interface DeliveryFacts {
  * consumers.
  */
 export function explainDelivery(delivery: KeptDelivery, facts: DeliveryFacts): Explanation {
-  const { reason, accountId, connectionId } = delivery;
+  const { reason, accountId, owner } = delivery;
   const unread = reason === null ? '' : ` (${reason})`;
   switch (delivery.outcome) {
     case 'merged':
@@ -45,7 +43,7 @@ export function explainDelivery(delivery: KeptDelivery, facts: DeliveryFacts): E
     case 'foreign':
       return {
         reason: 'other_account',
-        explanation: `It was delivered to the subscription of account ${accountId}, but the connection belongs to ${facts.owners.get(connectionId ?? '') ?? 'another account'}.`,
+        explanation: `It was delivered to the subscription of account ${accountId}, but the connection belongs to ${owner ?? 'another account'}.`,
       };
     case 'unknown_event':
       return {
@@ -120,7 +118,8 @@ function explainStatus(reported: MessageStatus, facts: DeliveryFacts): Explanati
       };
 }
 
-const REPORTERS = {
+/** Who reports a change, by its source. */
+export const REPORTERS = {
   webhook: 'Another delivery',
   poll: 'A poll',
   send: 'The answer of the send',

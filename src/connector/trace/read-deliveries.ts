@@ -3,16 +3,20 @@ import { type MessageStatus, messageStatus } from '../../contract/service/status
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { inbox } from '../db/inbox-table.ts';
+import { connections } from '../db/schema.ts';
 import { interpretBody } from '../inbox/interpret-body.ts';
 
 const { body, messageId: _, ...SHORT } = getTableColumns(inbox);
 const COLUMNS = {
   ...SHORT,
   body: sql<Uint8Array | null>`case when ${inbox.event} = 'message.status' then ${body} end`,
+  owner: connections.accountId,
 };
 
 /** A delivery of the kept inbox. Times in epoch ms. */
 export interface KeptDelivery extends Omit<typeof inbox.$inferSelect, 'body' | 'messageId'> {
+  /** The account of the connection; null if unknown. */
+  readonly owner: string | null;
   /** The status that it reports. */
   readonly status: MessageStatus | null;
 }
@@ -28,6 +32,7 @@ export async function readDeliveries(
   const rows = await orm(db)
     .select(COLUMNS)
     .from(inbox)
+    .leftJoin(connections, eq(connections.connectionId, inbox.connectionId))
     .where(
       and(eq(inbox.messageId, messageId), which === 'merged' ? isNotNull(changeBatch) : isNull(changeBatch)),
     )

@@ -1,7 +1,7 @@
 import type { TraceEntry } from '../../contract/connector/trace.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
 import { CHANGE } from '../db/facts.ts';
-import { type DeliveryFacts, describeEffect, explainDelivery } from './explain-delivery.ts';
+import { type DeliveryFacts, describeEffect, explainDelivery, REPORTERS } from './explain-delivery.ts';
 import type { KeptDelivery } from './read-deliveries.ts';
 import type { MessageChangeRow, SendChangeRow } from './trace-rows.ts';
 
@@ -79,14 +79,12 @@ export function presentChanges(changes: readonly MessageChangeRow[], first: Mess
 
 function describeSource({ source, via }: MessageChangeRow): string {
   if (via === 'replay') return 'A replay of the retained deliveries';
-  if (source === 'send') return 'The answer of the send';
-  if (source === 'api') return 'A client of the API';
-  if (source === 'media') return 'The worker that keeps files';
+  if (source !== 'poll') return REPORTERS[source];
   if (via === 'coverage') return 'A poll that read the newest messages';
   if (via === 'visibility') return 'A poll that read what a hidden connection had missed';
   const age = via?.startsWith('sweep:') ? via.slice('sweep:'.length) : null;
   if (age === 'full') return 'A poll that read all open statuses again';
-  return age === null ? 'A poll' : `A poll that read the open statuses of the last ${age} again`;
+  return age === null ? REPORTERS.poll : `A poll that read the open statuses of the last ${age} again`;
 }
 
 /** The state of a send after one of its changes. */

@@ -5,13 +5,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { readInboxSince } from '../db/time-partitions.ts';
 import { type KeptDelivery, readDeliveries } from './read-deliveries.ts';
 import { presentChanges, presentDelivery, presentSend } from './trace-entries.ts';
-import {
-  readMessageChanges,
-  readOwners,
-  readSendChanges,
-  readTracedRow,
-  type TracedRow,
-} from './trace-rows.ts';
+import { readMessageChanges, readSendChanges, readTracedRow, type TracedRow } from './trace-rows.ts';
 
 /** What affected the message at a time. At the same time deliveries come first, then by their ids or batches. */
 interface Step {
@@ -35,7 +29,6 @@ export async function traceMessage(db: Queryable, messageId: string): Promise<Me
   const connectionId = row?.connectionId ?? changes[0]?.connectionId ?? null;
   const sends = await readSendChanges(db, messageId, connectionId, limit);
   const deliveries = [...merged, ...unchanged];
-  const owners = await readOwners(db, [...new Set(deliveries.flatMap((each) => each.connectionId ?? []))]);
   const own = new Set(batches);
   // Everything that one statement changed is one entry.
   const others = Map.groupBy(
@@ -51,7 +44,7 @@ export async function traceMessage(db: Queryable, messageId: string): Promise<Me
         present: () => {
           // Earlier copies are not listed, so nobody knows which copy it is.
           const duplicate = truncated ? null : countCopy(copies, delivery);
-          return presentDelivery(delivery, { changes, duplicate, owners, row });
+          return presentDelivery(delivery, { changes, duplicate, row });
         },
       }),
     ),

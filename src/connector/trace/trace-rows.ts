@@ -1,8 +1,8 @@
-import { and, desc, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, desc, eq, isNull, sql } from 'drizzle-orm';
 import { union, unionAll } from 'drizzle-orm/pg-core';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
-import { changeBatches, changes, connections, messages, outbound } from '../db/schema.ts';
+import { changeBatches, changes, messages, outbound } from '../db/schema.ts';
 
 /* What is stored about a message, for its trace. Times in epoch ms. */
 
@@ -10,17 +10,9 @@ import { changeBatches, changes, connections, messages, outbound } from '../db/s
 export async function readTracedRow(db: Queryable, messageId: string) {
   const { connectionId, accountId, direction, status, statusConflict } = messages;
   const { firstSeenBy, firstSeenAt, createdAt } = messages;
+  const state = { direction, status, statusConflict };
   const [row] = await orm(db)
-    .select({
-      connectionId,
-      accountId,
-      direction,
-      status,
-      statusConflict,
-      firstSeenBy,
-      firstSeenAt,
-      createdAt,
-    })
+    .select({ connectionId, accountId, ...state, firstSeenBy, firstSeenAt, createdAt })
     .from(messages)
     .where(and(eq(messages.id, messageId), eq(messages.erased, false)))
     .orderBy(desc(createdAt))
@@ -144,16 +136,3 @@ export async function readSendChanges(
 
 /** The state of a send after a change. */
 export type SendChangeRow = Awaited<ReturnType<typeof readSendChanges>>[number];
-
-/** The account that a connection belongs to. */
-export async function readOwners(
-  db: Queryable,
-  connectionIds: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const { connectionId, accountId } = connections;
-  const rows = await orm(db)
-    .select({ connectionId, accountId })
-    .from(connections)
-    .where(inArray(connectionId, [...connectionIds]));
-  return new Map(rows.map((row) => [row.connectionId, row.accountId]));
-}
