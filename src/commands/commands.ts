@@ -4,7 +4,7 @@ export const COMMANDS = {
   connector: 'runs only the connector, against the service in the settings.',
   platform: 'runs the service with its sandbox, for a separate connector.',
   doctor: "names the causes of a connector's problems, with evidence and the fix.",
-  replay: 'merges the stored deliveries again and shows how the stored messages differ.',
+  replay: 'merges the stored deliveries again and shows which stored messages lack data.',
   sandbox: 'controls people, phones, time and faults of a running service: say, scan, advance, faults, …',
   consumers: 'manages what receives the changes of a running connector: list, create, pause, replay, …',
   console: 'serves the console beside a connector in production; it only reads unless --write is given.',

@@ -7,7 +7,7 @@ const TROUBLE = 2;
 const COMMAND = {
   name: 'replay',
   summary:
-    'merges the retained deliveries again, in transactions that are rolled back, and shows how the stored messages differ. ' +
+    'merges the retained deliveries again, in transactions that are rolled back, and shows which stored messages lack data. ' +
     'Keeps nothing without --apply. Exits with 0 if nothing differs (with --apply: if no difference is left), 1 if something does, ' +
     'and 2 if it could not finish. What only polls or sends reported is not in the deliveries and does not count as a difference.',
   options: {

@@ -1,6 +1,5 @@
 import { getTableColumns } from 'drizzle-orm';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { toIso } from '../../runtime/clock/iso-time.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
@@ -12,16 +11,12 @@ import { numberChanges } from '../feed/sequencer.ts';
 import { blamesData } from '../inbox/commit-deliveries.ts';
 import { listNextMessages, lockUnmerged, readKeptDeliveries } from './kept-deliveries.ts';
 
-/** What merging its deliveries adds to a stored message; all values are new if it is missing. */
+/** A stored message that lacks something of its deliveries, or a missing one. */
 export interface MessageDifference {
   readonly connectionId: string;
   readonly messageId: string;
-  /** Long texts are truncated. */
-  readonly fields: readonly {
-    readonly field: string;
-    readonly live: string | null;
-    readonly rebuilt: string | null;
-  }[];
+  /** The fields that merging them changes. Their values would be somebody's words. */
+  readonly fields: readonly string[];
 }
 
 export interface ReplayOptions {
@@ -152,8 +147,6 @@ const MISSING = {
   ...({ status: null, createdAt: null, webhookSeen: 0, statusConflict: false } as const),
 };
 const MERGED = Object.keys(MISSING) as (keyof typeof MISSING)[];
-type Merged = { readonly [Field in keyof typeof MISSING]: string | number | boolean | null };
-const SHOWN_CHARACTERS = 120;
 
 /** A delivery through a different account than the connection's is never merged, so its message is not counted. */
 function compare(
@@ -171,14 +164,7 @@ function compare(
   const differences = named.flatMap((now) => {
     const old = previous.get(keyOf(now.id, now)) ?? MISSING;
     const fields = MERGED.filter((field) => now[field] !== old[field]);
-    const shown = fields.map((field) => ({ field, live: show(old, field), rebuilt: show(now, field) }));
-    return fields.length === 0 ? [] : [{ messageId: now.id, connectionId: now.connectionId, fields: shown }];
+    return fields.length === 0 ? [] : [{ messageId: now.id, connectionId: now.connectionId, fields }];
   });
   return { messages: named.length, differences };
-}
-
-function show(message: Merged, field: keyof Merged): string | null {
-  const value = message[field];
-  if (value === null) return null;
-  return field === 'createdAt' ? toIso(Number(value)) : String(value).slice(0, SHOWN_CHARACTERS);
 }

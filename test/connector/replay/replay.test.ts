@@ -110,7 +110,7 @@ describe('a replay', () => {
     expect(await readLive()).toEqual(before);
   });
 
-  it('shows what is missing in a damaged table, field by field, and writes nothing', async () => {
+  it('names the fields that a damaged table lacks, without their values, and writes nothing', async () => {
     await receiveMuch();
     await database.query(`DELETE FROM connector.messages WHERE id = 'm0'`);
     await database.query(`UPDATE connector.messages SET text = NULL, webhook_seen = 0 WHERE id = 'm1'`);
@@ -120,15 +120,12 @@ describe('a replay', () => {
     await database.query(`UPDATE connector.messages SET status = NULL WHERE id = 'o2'`);
     const before = await readLive();
     const { differences, summary } = await run();
-    expect(differences.map(({ messageId, fields }) => [messageId, fields.map(({ field }) => field)])).toEqual(
-      [
-        ['m0', ['peer', 'text', 'createdAt', 'webhookSeen']],
-        ['m1', ['text', 'webhookSeen']],
-        ['o1', ['status']],
-        ['o2', ['status']],
-      ],
-    );
-    expect(differences[2]?.fields).toEqual([{ field: 'status', live: 'sent', rebuilt: 'read' }]);
+    expect(differences.map(({ messageId, fields }) => [messageId, fields])).toEqual([
+      ['m0', ['peer', 'text', 'createdAt', 'webhookSeen']],
+      ['m1', ['text', 'webhookSeen']],
+      ['o1', ['status']],
+      ['o2', ['status']],
+    ]);
     expect(summary).toMatchObject({ different: 4, applied: 0 });
     expect(await readLive()).toEqual(before);
   });
@@ -270,11 +267,7 @@ describe('npm run replay', () => {
     expect(await command({})).toEqual({
       code: 1,
       stdout:
-        `m0 of c1 lacks data of its deliveries\n` +
-        `    peer: nothing live, "4915100000001" rebuilt\n` +
-        `    text: nothing live, "Text of m0" rebuilt\n` +
-        '    createdAt: nothing live, "2026-01-15T12:00:00.000Z" rebuilt\n' +
-        '    webhookSeen: "0" live, "1" rebuilt\n' +
+        'm0 of c1 lacks data of its deliveries: peer, text, createdAt, webhookSeen\n' +
         '… and 1 more; --show 2 or --json shows them.\n' +
         `Retained deliveries since 2026-01-13: ${4 * 6 + 4}, for 9 messages in this database.\n` +
         'Invalid deliveries, which contain nothing to merge: 1.\n' +
