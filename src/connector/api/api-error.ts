@@ -86,25 +86,16 @@ export function toRefusal(error: unknown): ApiError {
   if (isConnectionFailure(error))
     return new ApiError('unavailable', meaning('unavailable'), RETRY_AFTER_MS.database);
   if (error instanceof UnfitBody) return invalid('body', error.message);
-  const { status, type } = readHttpError(error);
+  // As express and its body parser set them.
+  const { status, type }: { status?: unknown; type?: unknown } = Object(error);
   if (status === 413) return tooLarge();
-  if (type?.startsWith('encoding.') === true) return invalid('body', 'must not be compressed');
-  if (status !== undefined && status < 500)
+  if (typeof type === 'string' && type.startsWith('encoding.'))
+    return invalid('body', 'must not be compressed');
+  if (typeof status === 'number' && status < 500)
     return invalid(type === undefined ? 'path' : 'body', 'cannot be read');
   return new ApiError('internal_error', meaning('internal_error'));
 }
 
 function meaning(code: ConnectorErrorCode): string {
   return CONNECTOR_ERRORS[code].meaning;
-}
-
-/** The properties that express and its body parser set on request errors. */
-function readHttpError(error: unknown): { status: number | undefined; type: string | undefined } {
-  if (!(error instanceof Error)) return { status: undefined, type: undefined };
-  const status: unknown = Reflect.get(error, 'status');
-  const type: unknown = Reflect.get(error, 'type');
-  return {
-    status: typeof status === 'number' ? status : undefined,
-    type: typeof type === 'string' ? type : undefined,
-  };
 }

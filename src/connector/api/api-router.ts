@@ -15,7 +15,7 @@ import type { Audit, AuditEvent } from '../audit/audit.ts';
 import { ApiError, invalid, RETRY_AFTER_MS, tooLarge } from './api-error.ts';
 import { type Operations, OtherAnswer } from './operations.ts';
 import { readId, readInput } from './read-input.ts';
-import { callerOf, type TokenGuard } from './token-guard.ts';
+import { type TokenGuard, tokenOf } from './token-guard.ts';
 
 const LARGEST_BODY_BYTES = 64 * 1024;
 /** Maximum depth of a body; no schema has more than a few levels. */
@@ -166,7 +166,7 @@ function handlerOf(
       endpoint.query === undefined ? undefined : readInput(endpoint.query, request.query, 'query');
     const body = readBody(endpoint, request);
     const call = { id, query, body, header: (name: string) => request.get(name) };
-    const answer = await within(clock, answerMs, operation(call, callerOf(response)));
+    const answer = await within(clock, answerMs, operation(call, tokenOf(response)?.name));
     if (!(answer instanceof OtherAnswer)) response.status(status).json(answer);
     else response.status(answer.status).set(answer.headers).json(answer.body);
   };
@@ -205,13 +205,6 @@ function readBody({ body }: EndpointDefinition, request: Request): unknown {
   return readInput(body.schema, request.body, 'body');
 }
 
-/** The existing paths and methods: for `405` and for the OpenAPI document. */
-export interface RouteTable {
-  readonly names: readonly ConnectorEndpointName[];
-  /** `GET` of these paths is routed elsewhere. */
-  readonly extraPaths: readonly string[];
-}
-
 /**
  * `GET /v1/openapi.json`: exactly the operations that exist. The document is built with the first request: that takes
  * longer than the rest of a start.
@@ -224,13 +217,16 @@ export function serveOpenApi(names: readonly ConnectorEndpointName[]) {
   };
 }
 
-/** After all routes: an existing path supports other methods; anything else does not exist. */
-export function refuseUnrouted(table: RouteTable) {
-  const routes = table.names.map((name) => {
-    const { path, method }: EndpointDefinition = CONNECTOR_ENDPOINTS[name];
-    return { method, pattern: toPattern(path) };
-  });
-  routes.push(...table.extraPaths.map((path) => ({ method: 'GET' as const, pattern: toPattern(path) })));
+/**
+ * After all routes: an existing path supports other methods; anything else does not exist. `GET` of `extraPaths` is
+ * routed elsewhere.
+ */
+export function refuseUnrouted(names: readonly ConnectorEndpointName[], extraPaths: readonly string[] = []) {
+  const endpoints: Pick<EndpointDefinition, 'method' | 'path'>[] = [
+    ...names.map((name) => CONNECTOR_ENDPOINTS[name]),
+    ...extraPaths.map((path) => ({ method: 'GET' as const, path })),
+  ];
+  const routes = endpoints.map(({ method, path }) => ({ method, pattern: toPattern(path) }));
   return (request: Request, response: Response, _next: NextFunction): void => {
     const methods = routes.filter(({ pattern }) => pattern.test(request.path)).map(({ method }) => method);
     if (methods.length === 0) throw new ApiError('not_found', 'This path does not exist.');

@@ -199,32 +199,31 @@ async function checkRedis(
 }
 
 function present(row: ConsumerState, now: number): Consumer {
-  const { name, state, disabledReason, filter, batch, concurrency, attempts, deadlineMs } = row;
-  const { historic, placeChanges, placeMs, previousUntil, ownRedis } = row;
+  const { kind, attempts, deadlineMs, historic, settings, previousUntil, ownRedis, ...shown } = row;
+  const { waiting, oldestAt, parked, listed, createdAt, ...rest } = shown;
   const calls = { attempts, deadlineMs, historic };
   const common = {
-    ...{ name, state, disabledReason, filter, batch, concurrency, placeChanges, placeMs },
-    lag: { changes: row.waiting, seconds: oldestWaitMs(row, now) / 1_000 },
+    ...rest,
+    lag: { changes: waiting, seconds: oldestWaitMs({ oldestAt }, now) / 1_000 },
     parked: {
-      count: row.parked,
-      first: row.listed.map(({ dueAt, since, ...rest }) => ({
-        ...rest,
+      count: parked,
+      first: listed.map(({ dueAt, since, ...connection }) => ({
+        ...connection,
         nextAttemptAt: toIso(dueAt),
         since: toIso(since),
       })),
     },
-    deadLetters: row.deadLetters,
-    createdAt: toIso(row.createdAt),
+    createdAt: toIso(createdAt),
   };
   // The settings are those of its kind: `rowOf` makes them, and a change only takes fields of the kind.
-  switch (row.kind) {
+  switch (kind) {
     case 'handler':
       return { ...common, kind: 'handler' };
     case 'http': {
       const previousSecretUntil = previousUntil !== null && previousUntil > now ? toIso(previousUntil) : null;
-      return { ...common, ...calls, kind: 'http', ...(row.settings as HttpSettings), previousSecretUntil };
+      return { ...common, ...calls, kind: 'http', ...(settings as HttpSettings), previousSecretUntil };
     }
     case 'bullmq':
-      return { ...common, ...calls, kind: 'bullmq', ...(row.settings as BullmqSettings), ownRedis };
+      return { ...common, ...calls, kind: 'bullmq', ...(settings as BullmqSettings), ownRedis };
   }
 }

@@ -96,7 +96,7 @@ export function createWebApp(parts: WebParts): RequestListener {
   app.use(routeMedia({ ...parts, allow: guard.allow('getMessageMedia') }));
   app.use(routeOperations(operations, { guard, audit, clock }));
   app.use(routeTools({ ...parts, operations }));
-  app.use(refuseUnrouted({ names, extraPaths: [OPENAPI_PATH, '/docs'] }));
+  app.use(refuseUnrouted(names, [OPENAPI_PATH, '/docs']));
   app.use(answerError(parts.logger));
   // Deliveries come first, so that nothing reads their bodies before the signature is verified. They bypass
   // express, which would search its routes for each of them.
@@ -107,7 +107,7 @@ export function createWebApp(parts: WebParts): RequestListener {
 export function createWorkerApp(parts: ProbeParts): Express {
   const app = bareApp(parts.hosts);
   routeProbes(app, parts);
-  app.use(refuseUnrouted({ names: PROBES, extraPaths: [] }));
+  app.use(refuseUnrouted(PROBES));
   app.use(answerError(parts.logger));
   return app;
 }

@@ -47,11 +47,6 @@ export function tokenOf(response: Response): ApiToken | undefined {
   return response.locals[CALLER] as ApiToken | undefined;
 }
 
-/** The name of the token that a request was made with. */
-export function callerOf(response: Response): string | undefined {
-  return tokenOf(response)?.name;
-}
-
 /**
  * Protects the API with these tokens. A token is compared with all of them in constant time. Wrong tokens are
  * audited. A valid token is accepted whatever its address did before.

@@ -1,3 +1,5 @@
+import { describeError, type ErrorDescription } from '../../runtime/logger/describe-error.ts';
+
 /** Why an address cannot be reached, and what to do. */
 export interface Obstacle {
   readonly kind: 'name' | 'refused' | 'route' | 'tls' | 'deadline' | 'cut_off';
@@ -5,7 +7,6 @@ export interface Obstacle {
   readonly advice: string;
 }
 
-const DEEPEST_CAUSE = 6;
 /** The codes of Node and OpenSSL for problems with a certificate or a handshake. */
 const TLS = /CERT|SELF_SIGNED|SIGNATURE|UNABLE_TO_|^ERR_(?:SSL|TLS)_|EPROTO/;
 const NAME: ReadonlySet<string> = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA']);
@@ -23,22 +24,18 @@ const DEADLINE: ReadonlySet<string> = new Set([
   'deadline',
 ]);
 
-/** The first meaningful code in an error or its causes. */
-export function networkCode(error: unknown): string | null {
-  let candidate: unknown = error;
-  let last: string | null = null;
-  for (let depth = 0; depth < DEEPEST_CAUSE && candidate instanceof Error; depth += 1) {
-    const code: unknown = Reflect.get(candidate, 'code');
-    if (typeof code === 'string' && code !== 'connect' && code !== 'network') last = code;
-    const inner: unknown = Reflect.get(candidate, 'errors');
-    candidate = candidate.cause ?? (Array.isArray(inner) ? inner[0] : undefined);
-  }
-  return last;
+/** Codes of the client's own errors, which say less than those of their causes. */
+const VAGUE: ReadonlySet<unknown> = new Set(['connect', 'network']);
+
+/** The innermost code in an error and its causes that says something; empty if none does. */
+function networkCode({ code, cause }: ErrorDescription): string {
+  const inner = cause === undefined ? '' : networkCode(cause);
+  return inner || (typeof code === 'string' && !VAGUE.has(code) ? code : '');
 }
 
 /** Distinguishes failures of names, routes, TLS and time-outs. `host` is shown. */
 export function explainUnreachable(error: unknown, host: string): Obstacle {
-  const code = networkCode(error) ?? '';
+  const code = networkCode(describeError(error));
   if (NAME.has(code)) {
     return {
       kind: 'name',

@@ -54,8 +54,7 @@ export function probeWebhook(url: string, reach: PublicReach, signal: AbortSigna
 
 function errorOf(text: string): string | null {
   try {
-    const body: unknown = JSON.parse(text);
-    const error: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'error') : null;
+    const error: unknown = Reflect.get(Object(JSON.parse(text)), 'error');
     return typeof error === 'string' ? error : null;
   } catch {
     return null;

@@ -16,17 +16,16 @@ const DEADLINE_MS = 8_000;
 /** An id that no connection has: a caller with the scope receives `not_found`. */
 const NO_CONNECTION = 'doctor-asks-for-none';
 
-/** A response, how long it took in milliseconds, and how far the service's clock is ahead of ours. */
-export interface Timed<T> {
-  readonly value: T;
-  readonly ms: number;
-  /** In milliseconds, accurate to half a second and half of `ms`; null if the response has no `Date`. */
-  readonly aheadMs: number | null;
-}
-
 /** Result of a call: its response, or the error that the client throws. */
 export type Asked<T> =
-  | ({ readonly ok: true } & Timed<T>)
+  | {
+      readonly ok: true;
+      readonly value: T;
+      /** How long it took, in milliseconds. */
+      readonly ms: number;
+      /** How far the service's clock is ahead, accurate to half a second and half of `ms`; null without a `Date`. */
+      readonly aheadMs: number | null;
+    }
   | { readonly ok: false; readonly error: ServiceError };
 
 /** Calls that change nothing at the service. Each is made once, even if several checks need it. */

@@ -119,7 +119,7 @@ async function reportAccount(
     undecidedRepairs: await countUndecided(database, accountId),
     statusConflicts: sum(rows, (row) => row.conflicts),
     webhookHealth: worst(connections.map((connection) => connection.webhookHealth)),
-    lastWebhookAt: toIsoOrNull(latest(rows.map((row) => row.lastWebhookAt))),
+    lastWebhookAt: toIsoOrNull(Math.max(0, ...rows.map((row) => row.lastWebhookAt ?? 0)) || null),
     connections,
   };
 }
@@ -165,11 +165,4 @@ function worst(healths: readonly WebhookHealth[]): WebhookHealth {
 
 function sum(rows: readonly ConnectionRow[], read: (row: ConnectionRow) => number): number {
   return rows.reduce((total, row) => total + read(row), 0);
-}
-
-function latest(times: readonly (number | null)[]): number | null {
-  return times.reduce<number | null>(
-    (found, time) => (time !== null && time > (found ?? 0) ? time : found),
-    null,
-  );
 }
