@@ -48,8 +48,8 @@ interface AppliedMigration {
 /**
  * Migrates one Postgres schema to the newest migration of `folder`, in one transaction under an advisory
  * lock, so that any number of replicas may start at once. Returns how many migrations this call applied.
- * Throws `MigrationFailed` if one fails, if the database is newer than this code or from before the first
- * release, or if an applied migration was changed afterwards; throws `DatabaseUnavailable` if the database cannot be used.
+ * Throws `MigrationFailed` if one fails, if the database has another one, or if an applied migration was changed
+ * afterwards; throws `DatabaseUnavailable` if the database cannot be used.
  */
 export async function migrateDatabase(options: MigrationOptions): Promise<{ applied: number }> {
   const { schema, clock, logger } = options;
@@ -125,7 +125,7 @@ async function applyAll(
   );
   const applied = rows as AppliedMigration[];
   const obstacle = findObstacle(compareMigrations(migrations, applied), schema);
-  if (obstacle !== undefined) throw new MigrationFailed(obstacle);
+  if (obstacle !== undefined) throw new MigrationFailed(`${obstacle.says} ${obstacle.advice}`);
   const done = new Set(applied.map(({ created_at }) => created_at));
   const pending = migrations.filter(({ folderMillis }) => !done.has(folderMillis));
   if (pending.length > 0) await scope.script(`set local lock_timeout = ${LOCK_WAIT_MS}`);
@@ -139,10 +139,8 @@ export type MigrationState =
   /** No migration was ever applied. */
   | { readonly kind: 'empty' }
   | { readonly kind: 'pending'; readonly applied: number; readonly pending: number }
-  /** Contains migrations that were written before the first one of this version, so no migration continues them. */
-  | { readonly kind: 'unreleased' }
   /** Contains migrations that this version does not know. */
-  | { readonly kind: 'newer'; readonly unknown: number }
+  | { readonly kind: 'newer' }
   /** A migration was changed after it was applied. */
   | { readonly kind: 'changed' };
 
@@ -153,10 +151,7 @@ function compareMigrations(
 ): MigrationState {
   if (applied.length === 0) return { kind: 'empty' };
   const known = new Map(migrations.map(({ folderMillis, hash }) => [folderMillis, hash]));
-  const unknown = applied.filter(({ created_at }) => !known.has(created_at));
-  const first = Math.min(...known.keys());
-  if (unknown.some(({ created_at }) => created_at < first)) return { kind: 'unreleased' };
-  if (unknown.length > 0) return { kind: 'newer', unknown: unknown.length };
+  if (applied.some(({ created_at }) => !known.has(created_at))) return { kind: 'newer' };
   if (applied.some(({ created_at, hash }) => known.get(created_at) !== hash)) return { kind: 'changed' };
   const pending = migrations.length - applied.length;
   return pending === 0
@@ -184,27 +179,23 @@ export async function inspectMigrations(
   );
 }
 
-/** Why a schema in this state must not be migrated; undefined if it may be. */
-function findObstacle({ kind }: MigrationState, schema: string): string | undefined {
-  switch (kind) {
-    case 'unreleased':
-      return (
-        `the schema "${schema}" was created before the first release, and no migration continues it: ` +
-        `use an empty database or data directory, or delete its data with "drop schema ${schema} cascade"`
-      );
-    case 'newer':
-      return (
-        `the schema "${schema}" contains a migration that this version does not know; ` +
-        'the database is newer than the code: start a newer version, or restore an older database'
-      );
-    case 'changed':
-      return (
-        `a migration already applied to the schema "${schema}" was changed afterwards; ` +
-        'undo the change and write a new migration'
-      );
-    default:
-      return undefined;
-  }
+/** Why a schema in this state must not be migrated, and what to do; undefined if it may be. */
+export function findObstacle(
+  { kind }: MigrationState,
+  schema: string,
+): { readonly says: string; readonly advice: string } | undefined {
+  if (kind === 'newer')
+    return {
+      says: `The schema "${schema}" is of a newer version: it contains a migration that this one does not know.`,
+      advice:
+        'Start the newer version again, restore the backup made before the upgrade, or use an empty database.',
+    };
+  if (kind === 'changed')
+    return {
+      says: `A migration that was applied to the schema "${schema}" differs from the one in this version.`,
+      advice: 'Reinstall the released package of this version: one of its migrations was changed.',
+    };
+  return undefined;
 }
 
 async function applyOne(scope: TransactionScope, migration: MigrationMeta, schema: string): Promise<void> {
