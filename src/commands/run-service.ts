@@ -6,13 +6,17 @@ import { PlatformAlreadyRuns } from '../platform/db/process-lease.ts';
 import { createPlatform, type Platform } from '../platform/platform.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import { openDatabase } from '../runtime/database/database.ts';
-import { type HttpServer, startHttpServer } from '../runtime/http-server/http-server.ts';
+import {
+  type HttpServer,
+  type HttpServerOptions,
+  startHttpServer,
+} from '../runtime/http-server/http-server.ts';
 import { openParts } from '../runtime/lifecycle/open-parts.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { createTurns } from '../runtime/turns/turns.ts';
 import { type AttachedConnector, createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
 import { createSandboxPorts, type SandboxPorts } from '../sandbox/sandbox-ports.ts';
-import { type StoredValue, storeValue } from '../sandbox/state-store.ts';
+import { storeValue } from '../sandbox/state-store.ts';
 import { record } from '../scenario/replay.ts';
 import { writeScenario } from '../scenario/scenario.ts';
 import { callPortAt } from './call-sandbox.ts';
@@ -74,27 +78,13 @@ interface Parts {
   readonly ports: SandboxPorts;
 }
 
-export interface RunningService {
-  /** Another one after a snapshot was restored. */
-  readonly sandbox: Sandbox;
-  /** The data of the most recently attached connector. A reset without that connector leaves the data unchanged. */
-  readonly connectorData: StoredValue<z.infer<typeof connectorData>>;
-  /** The URL that webhooks for the attached connector are sent to. */
-  readonly webhookUrl: string;
-  /** Attaches a connector that listens at `url`, and opens a tunnel to it. */
-  attach(url: string): void;
-  /** Opens a tunnel from a public host to `url`, for as long as the service runs. */
-  tunnel(host: string, url: string): void;
-  /** Runs everything that is due on both clocks until neither the service nor the connector has work in progress. */
-  settle(): Promise<void>;
-  close(): Promise<void>;
-}
+export type RunningService = Awaited<ReturnType<typeof runService>>;
 
 /**
  * Starts the service with its REST API on two servers and its sandbox on a third.
  * @throws what its parts throw; everything that was opened is closed again.
  */
-export async function runService(options: RunServiceOptions): Promise<RunningService> {
+export async function runService(options: RunServiceOptions) {
   const { databaseUrl, clock, logger } = options;
   const webhookUrl = `https://${CONNECTOR_HOST}/webhooks/messaging`;
   const servers: Partial<Record<keyof ServicePorts, HttpServer>> = {};
@@ -111,14 +101,16 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
     return url.origin;
   };
   return await openParts(async (opened) => {
+    /** Resolves once the parts run, for which requests wait while a snapshot is restored. */
+    let started = Promise.resolve();
     const listen = async (
       name: keyof ServicePorts,
-      app: Parameters<typeof startHttpServer>[0]['app'],
-      more: Pick<Parameters<typeof startHttpServer>[0], 'onDrain' | 'limits'>,
+      app: () => RequestListener,
+      more: Pick<HttpServerOptions, 'onDrain' | 'limits'>,
     ) => {
       const server = await startHttpServer({
         ...more,
-        app,
+        app: (request, response) => void started.then(() => app()(request, response)),
         host,
         port: options.ports[name],
         portSetting: '--port-base',
@@ -136,18 +128,9 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
     const pins = new Map<string, string>();
 
     const turns = createTurns(1);
-    /** Resolves once the parts run, for which requests wait while a snapshot is restored. */
-    let started = Promise.resolve();
-    const serve =
-      (app: () => RequestListener): RequestListener =>
-      (request, response) =>
-        void started.then(() => app()(request, response));
 
     async function startParts(): Promise<Parts> {
-      const ports = createSandboxPorts({
-        ...(options.webhookSecret === undefined ? {} : { webhookSecret: options.webhookSecret }),
-        ...(options.tunnelTargets === undefined ? {} : { tunnelTargets: options.tunnelTargets }),
-      });
+      const ports = createSandboxPorts(options);
       for (const [host, url] of pins) ports.hosts.pin(host, url);
       const platform = await createPlatform({
         database,
@@ -198,7 +181,10 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
       return { platform, sandbox, ports };
     }
 
-    /** Each half may cause work in the other: a delivery calls a handler, and a send is delivered as an event. */
+    /**
+     * Runs everything that is due on both clocks until neither the service nor the connector has work in progress. Each
+     * half may cause work in the other: a delivery calls a handler, and a send is delivered as an event.
+     */
     async function settle(): Promise<void> {
       for (let before = -1, last = 0; before !== last; ) {
         before = last;
@@ -234,39 +220,26 @@ export async function runService(options: RunServiceOptions): Promise<RunningSer
         : error;
     });
     opened.add(() => parts.platform.close());
+    /** Opens a tunnel from a public host to `url`, for as long as the service runs. */
     const pin = (host: string, url: string): void => {
       pins.set(host, url);
       parts.ports.hosts.pin(host, url);
     };
-    await listen(
-      'platform',
-      serve(() => parts.platform.app),
-      {
-        limits: API_LIMITS,
-      },
-    );
-    await listen(
-      'legacy',
-      serve(() => parts.platform.legacyApp),
-      {
-        limits: API_LIMITS,
-      },
-    );
-    await listen(
-      'sandbox',
-      serve(() => parts.sandbox.app),
-      {
-        onDrain: () => parts.sandbox.endStreams(),
-      },
-    );
+    await listen('platform', () => parts.platform.app, { limits: API_LIMITS });
+    await listen('legacy', () => parts.platform.legacyApp, { limits: API_LIMITS });
+    await listen('sandbox', () => parts.sandbox.app, { onDrain: () => parts.sandbox.endStreams() });
     await listensAt.save(localUrlOf('sandbox'));
     return {
+      /** Another one after a snapshot was restored. */
       get sandbox() {
         return parts.sandbox;
       },
+      /** The data of the most recently attached connector. A reset without that connector leaves the data unchanged. */
       connectorData: storeValue(database, 'connector_data', connectorData),
+      /** The URL that webhooks for the attached connector are sent to. */
       webhookUrl,
-      attach(url) {
+      /** Attaches a connector that listens at `url`, and opens a tunnel to it. */
+      attach(url: string): void {
         connectorUrl = url;
         pin(CONNECTOR_HOST, url);
       },

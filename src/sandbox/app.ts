@@ -9,13 +9,8 @@ import { routeMethods } from '../runtime/http-server/route-methods.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { routeReference } from '../runtime/page/reference.ts';
 import { readJson, refuseMalformed } from './control/read-json.ts';
-import { SandboxError, toRefusal } from './control/sandbox-error.ts';
-import {
-  type Handlers,
-  type StreamHandlers,
-  serveEndpoint,
-  type WatchCalls,
-} from './control/serve-endpoint.ts';
+import { INTERNAL_ERROR, SandboxError, toRefusal } from './control/sandbox-error.ts';
+import { type Handlers, serveEndpoint, type WatchCalls } from './control/serve-endpoint.ts';
 import { serveTools } from './control/serve-tools.ts';
 import { WORKSPACE_HEADER } from './recorder/record-calls.ts';
 
@@ -24,7 +19,8 @@ export const SANDBOX_PREFIX = '/sandbox/v1';
 
 export interface SandboxAppOptions {
   readonly handlers: Handlers;
-  readonly streams?: StreamHandlers;
+  /** Serves `GET /events`. */
+  readonly streamEvents?: RequestHandler;
   readonly watch?: WatchCalls;
   readonly watchForward?: Readonly<Record<'connector' | 'service', WatchForward>>;
   readonly logger: Logger;
@@ -63,31 +59,24 @@ function toRoute(path: string): string {
 
 function refuseWith(logger: Logger): ErrorRequestHandler {
   return (error, _request, response, next) => {
-    if (response.headersSent) {
-      next(error);
-      return;
-    }
-    const refusal = toRefusal(error) ?? toRefusal(new SandboxError('internal_error'));
-    if (toRefusal(error) === undefined) logger.error({ err: error }, 'a call to the sandbox failed');
-    response.status(refusal?.status ?? 500).json(refusal?.body);
+    if (response.headersSent) return next(error);
+    const refusal = toRefusal(error);
+    if (refusal === undefined) logger.error({ err: error }, 'a call to the sandbox failed');
+    const { status, body } = refusal ?? INTERNAL_ERROR;
+    response.status(status).json(body);
   };
 }
 
 const unwatched: WatchCalls = () => () => undefined;
 
 /** The implemented endpoints, in the order of the contract's table. */
-function listServed(options: SandboxAppOptions): [SandboxEndpointName, RequestHandler][] {
-  const { handlers, streams = {}, watch = unwatched } = options;
-  const served: [SandboxEndpointName, RequestHandler][] = [];
-  for (const name of Object.keys(SANDBOX_ENDPOINTS) as SandboxEndpointName[]) {
-    if (name === 'streamEvents') {
-      if (streams[name] !== undefined) served.push([name, streams[name]]);
-      continue;
-    }
+function listServed({ handlers, streamEvents, watch = unwatched }: SandboxAppOptions) {
+  const names = Object.keys(SANDBOX_ENDPOINTS) as SandboxEndpointName[];
+  return names.flatMap((name): [SandboxEndpointName, RequestHandler][] => {
+    if (name === 'streamEvents') return streamEvents === undefined ? [] : [[name, streamEvents]];
     const handle = handlers[name];
-    if (handle !== undefined) served.push([name, serveEndpoint(name, handle as never, watch)]);
-  }
-  return served;
+    return handle === undefined ? [] : [[name, serveEndpoint(name, handle as never, watch)]];
+  });
 }
 
 const NONE_ATTACHED =
@@ -96,8 +85,7 @@ const NONE_ATTACHED =
 const NO_DOT_SEGMENTS = 'The path must not contain the segments `.` and `..`.';
 
 const refuseForward =
-  (unreachable: 'connector_unreachable' | 'service_unreachable') =>
-  (why: 'unreachable' | 'dot_segment'): SandboxError =>
+  (unreachable: 'connector_unreachable' | 'service_unreachable') => (why: 'unreachable' | 'dot_segment') =>
     why === 'unreachable'
       ? new SandboxError(unreachable)
       : new SandboxError('invalid_request', NO_DOT_SEGMENTS);

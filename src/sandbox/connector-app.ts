@@ -1,15 +1,10 @@
 import { z } from 'zod';
 import { SCOPES } from '../contract/service/scopes.ts';
-import { addLastingNumber, listTrials, makeLasting, type SandboxStore } from './lasting-numbers.ts';
+import { addLastingNumber, type SandboxStore } from './lasting-numbers.ts';
 import { storeValue } from './state-store.ts';
 
 /** The OAuth app of the attached connector. Its secret is stored, because the service shows it only once. */
 const registeredApp = z.object({ clientId: z.string(), clientSecret: z.string(), redirectUri: z.string() });
-type RegisteredApp = z.infer<typeof registeredApp>;
-
-export interface ConnectorApp extends RegisteredApp {
-  readonly webhookSecret: string;
-}
 
 /** The addresses of the connector's app. */
 export interface ConnectorAppAddresses {
@@ -28,7 +23,7 @@ const NEWEST = 100;
 export async function ensureConnectorApp(
   options: SandboxStore,
   { redirectUri, webhookUrl }: ConnectorAppAddresses,
-): Promise<ConnectorApp> {
+) {
   const app = await findOrRegister(options, redirectUri);
   const { webhookSecret } = await options.platform.oauth.apps.setWebhook(
     app.clientId,
@@ -41,20 +36,12 @@ export async function ensureConnectorApp(
  * The app's developer owns a workspace with a number that no API key of the seed reaches, so that consent is automatic
  * and the grant contains its own connection.
  */
-async function findOrRegister(
-  { platform, database }: SandboxStore,
-  redirectUri: string,
-): Promise<RegisteredApp> {
+async function findOrRegister({ platform, database }: SandboxStore, redirectUri: string) {
   const stored = storeValue(database, 'connector_app', registeredApp);
   const known = await stored.load();
   const registered = await platform.oauth.apps.list({ limit: NEWEST });
   const app = registered.find(({ id }) => id === known?.clientId);
-  if (known !== null && app !== undefined && known.redirectUri === redirectUri) {
-    for (const trial of await listTrials(database, app.ownerWorkspaceId ?? '')) {
-      await makeLasting(platform, trial);
-    }
-    return known;
-  }
+  if (known !== null && app !== undefined && known.redirectUri === redirectUri) return known;
   const { id: ownerWorkspaceId } = await platform.workspaces.create({ kind: 'standalone' });
   await addLastingNumber(platform, ownerWorkspaceId, {
     provider: 'qr',

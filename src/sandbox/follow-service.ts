@@ -6,11 +6,11 @@ import type { Logger } from '../runtime/logger/logger.ts';
 import { presentEntry } from './endpoints/delivery-endpoints.ts';
 import { changedByCall, changedByEndpoint } from './events/changed-lists.ts';
 import { ConnectorTail } from './events/connector-tail.ts';
-import { clockEvent, createEventStreams, type EventStreams } from './events/event-streams.ts';
+import { clockEvent, createEventStreams } from './events/event-streams.ts';
 import { LedgerTail } from './events/ledger-tail.ts';
 import type { SandboxPorts } from './sandbox-ports.ts';
 
-export interface FollowServiceOptions {
+interface FollowServiceOptions {
   readonly platform: Platform;
   readonly ports: SandboxPorts;
   readonly clock: Clock;
@@ -19,20 +19,11 @@ export interface FollowServiceOptions {
   readonly connector: (() => ForwardTarget | null) | undefined;
 }
 
-/** The stream of events, and the notifications of the sandbox that it needs. */
-export interface FollowedService {
-  readonly streams: EventStreams;
-  /** A call of the control API succeeded. */
-  served(name: SandboxEndpointName): void;
-  /** Reports that the service was reset. */
-  reset(): void;
-}
-
 /** Calls of the control API that are followed by a `clock` event. */
 const MOVES_CLOCK: readonly SandboxEndpointName[] = ['reset', 'advanceClock', 'freezeClock', 'runClock'];
 
-/** Streams what the ports of the service and the attached connector report. */
-export function followService(options: FollowServiceOptions): FollowedService {
+/** Streams what the ports of the service, the attached connector and the sandbox itself report. */
+export function followService(options: FollowServiceOptions) {
   const { platform, ports, clock, logger } = options;
   const { events } = ports;
   const connector =
@@ -57,10 +48,12 @@ export function followService(options: FollowServiceOptions): FollowedService {
   });
   return {
     streams: createEventStreams({ hub: events, ledger, connector, time: platform.time, clock }),
-    served(name) {
+    /** A call of the control API succeeded. */
+    served(name: SandboxEndpointName): void {
       events.changed(...changedByEndpoint(name));
       if (MOVES_CLOCK.includes(name)) events.publish(() => clockEvent(platform.time));
     },
+    /** Reports that the service was reset. */
     reset: () => ledger.reset(),
   };
 }

@@ -1,4 +1,3 @@
-import type express from 'express';
 import { z } from 'zod';
 import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -10,7 +9,7 @@ import type { AllowedHosts } from '../runtime/http-server/local-only.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { createTurns, type Turns } from '../runtime/turns/turns.ts';
 import { createSandboxApp, SANDBOX_PREFIX } from './app.ts';
-import { type ConnectorApp, type ConnectorAppAddresses, ensureConnectorApp } from './connector-app.ts';
+import { type ConnectorAppAddresses, ensureConnectorApp } from './connector-app.ts';
 import { SandboxError } from './control/sandbox-error.ts';
 import { controlDeliveries } from './deliveries/control-deliveries.ts';
 import { accessEndpoints } from './endpoints/access-endpoints.ts';
@@ -26,11 +25,11 @@ import { pairingEndpoints } from './endpoints/pairing-endpoints.ts';
 import { peopleEndpoints } from './endpoints/people-endpoints.ts';
 import { type Snapshots, snapshotEndpoints } from './endpoints/snapshot-endpoints.ts';
 import { followService } from './follow-service.ts';
-import { createFlightRecorder, type FlightRecorder } from './recorder/flight-recorder.ts';
+import { createFlightRecorder } from './recorder/flight-recorder.ts';
 import { recordCalls } from './recorder/record-calls.ts';
 import type { SandboxPorts } from './sandbox-ports.ts';
-import { createSeed, healSeed, type SandboxSeed, sandboxSeed } from './seed.ts';
-import { ensureSelfCheckNumber, type SelfCheckNumber } from './self-check-number.ts';
+import { createSeed, renewTrial, type SandboxSeed, sandboxSeed } from './seed.ts';
+import { ensureSelfCheckNumber } from './self-check-number.ts';
 import { createServiceKeys } from './service-keys.ts';
 import { storeValue } from './state-store.ts';
 
@@ -76,34 +75,17 @@ export interface SandboxOptions {
   readonly scenario?: () => Promise<string>;
 }
 
-/** Controls what no client of the service can: people, phones, time and faults. */
-export interface Sandbox {
-  /** Serves `/sandbox/v1`. */
-  readonly app: express.Express;
-  /** The initial data of the service; new after each reset. */
-  readonly seed: SandboxSeed;
-  info(): SandboxInfo;
-  /**
-   * The OAuth app of the attached connector, with this redirect URI and webhook; a new one after each reset. Each call
-   * issues a new signing secret.
-   */
-  connectorApp(addresses: ConnectorAppAddresses): Promise<ConnectorApp>;
-  /** A number only for the self-check; a new one after each reset. Its workspace is hidden from users. */
-  selfCheckNumber(): Promise<SelfCheckNumber>;
-  /** Restores the seeded state, with new ids, and keeps the time. Concurrent calls are serialized. */
-  reset(): Promise<SandboxInfo>;
-  /** Keeps what comes from outside, for `GET /recording`. */
-  readonly recorder: FlightRecorder;
-  /** Ends present and future streams and waits, so that a server can drain. */
-  endStreams(): void;
-}
-
 const SUPERSEDED = 'A snapshot was restored, or the sandbox stops: reset again.';
 
 const tunnels = z.array(z.object({ host: z.string(), target: z.string() }));
 
-/** Creates the sandbox with the seed and the tunnels of an earlier start, or with new ones. */
-export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
+export type Sandbox = Awaited<ReturnType<typeof createSandbox>>;
+
+/**
+ * Creates the sandbox, which controls what no client of the service can: people, phones, time and faults. It has the
+ * seed and the tunnels of an earlier start, or new ones.
+ */
+export async function createSandbox(options: SandboxOptions) {
   const { platform, ports, database, connector } = options;
   const storedSeed = storeValue(database, 'seed', sandboxSeed);
   const storedTunnels = storeValue(database, 'tunnels', tunnels);
@@ -159,7 +141,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const stored = (await emptying.load()) === null ? await storedSeed.load() : await emptyAndPlant();
   let seed = stored ?? (await plant());
-  await healSeed({ platform, database }, seed);
+  await renewTrial({ platform, database }, seed);
   ports.seeded(seed.workspaceId);
   beginRecording(stored === null);
   for (const tunnel of (await storedTunnels.load()) ?? []) {
@@ -207,6 +189,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
 
   return {
+    /** Serves `/sandbox/v1`. */
     app: createSandboxApp({
       logger: options.logger,
       serviceUrl: () => options.addresses().baseUrl,
@@ -237,7 +220,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
           ending: ending.signal,
         }),
       },
-      streams: { streamEvents: followed.streams.handle },
+      streamEvents: followed.streams.handle,
       watch(name, request) {
         const record = recorded.watch(name, request);
         return (answer) => {
@@ -247,19 +230,25 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
       },
       watchForward: recorded.watchForward,
     }),
+    /** The initial data of the service; new after each reset. */
     get seed() {
       return seed;
     },
     info,
-    connectorApp: (addresses) => ensureConnectorApp({ platform, database }, addresses),
+    /** See `ensureConnectorApp`. A new one after each reset. */
+    connectorApp: (addresses: ConnectorAppAddresses) => ensureConnectorApp({ platform, database }, addresses),
+    /** A number only for the self-check; a new one after each reset. Its workspace is hidden from users. */
     async selfCheckNumber() {
       const number = await ensureSelfCheckNumber({ platform, database });
       ports.hide(number.workspaceId);
       return number;
     },
+    /** Restores the seeded state, with new ids, and keeps the time. Concurrent calls are serialized. */
     reset,
+    /** Keeps what comes from outside, for `GET /recording`. */
     recorder,
-    endStreams() {
+    /** Ends present and future streams and waits, so that a server can drain. */
+    endStreams(): void {
       ending.abort();
       followed.streams.end();
     },

@@ -1,9 +1,12 @@
+import { and, eq, lte } from 'drizzle-orm';
 import { z } from 'zod';
 import { LIMITS } from '../contract/service/limits.ts';
 import type { PairedConnection } from '../platform/connections/connections.ts';
+import { connections, licenses } from '../platform/db/core-tables.ts';
 import type { ContactBehavior } from '../platform/network/contacts.ts';
 import type { Platform } from '../platform/platform.ts';
-import { addLastingNumber, listTrials, makeLasting, type SandboxStore } from './lasting-numbers.ts';
+import { orm } from '../runtime/database/orm.ts';
+import { addLastingNumber, type SandboxStore } from './lasting-numbers.ts';
 
 /** The seed's workspace and API key. The key is stored, because the service shows it only once. */
 export const sandboxSeed = z.object({ workspaceId: z.string(), apiKey: z.string() });
@@ -15,7 +18,7 @@ const CONNECTIONS: readonly PairedConnection[] = [
   { provider: 'qr', phoneNumber: '447700900102', label: 'Sales' },
   { provider: 'cloud_api', phoneNumber: '447700900104', label: 'Newsletter' },
 ];
-/** The number with a trial. A start of the sandbox after the trial has expired begins a new one. */
+/** The number with a trial. */
 const ON_TRIAL: PairedConnection = { provider: 'qr', phoneNumber: '447700900103', label: 'Support' };
 
 const CONTACTS: Readonly<Record<string, Partial<ContactBehavior>>> = {
@@ -41,20 +44,21 @@ export async function createSeed(platform: Platform): Promise<SandboxSeed> {
   return { workspaceId, apiKey };
 }
 
-/**
- * Renews licenses in the seed of an earlier start: in data of older versions, all its numbers have a trial of seven
- * days. Other numbers, and licenses that were changed, are not affected.
- */
-export async function healSeed(
+/** Begins a new trial for the number of an earlier start whose trial has expired, unless its license was changed. */
+export async function renewTrial(
   { platform, database }: SandboxStore,
   { workspaceId }: SandboxSeed,
 ): Promise<void> {
-  const lasting = CONNECTIONS.map(({ phoneNumber }) => phoneNumber);
   const now = platform.time.now();
-  for (const trial of await listTrials(database, workspaceId)) {
-    if (lasting.includes(trial.phoneNumber ?? '')) await makeLasting(platform, trial);
-    else if (trial.phoneNumber === ON_TRIAL.phoneNumber && trial.expiresAt <= now) {
-      await platform.licenses.set(trial.id, { status: 'trial', expiresAt: now + LIMITS.trialMs });
-    }
-  }
+  const isNumber = and(
+    eq(connections.workspaceId, workspaceId),
+    eq(connections.phoneNumber, ON_TRIAL.phoneNumber),
+  );
+  const expired = await orm(database)
+    .select({ id: connections.id })
+    .from(connections)
+    .innerJoin(licenses, eq(licenses.connectionId, connections.id))
+    .where(and(isNumber, eq(licenses.kind, 'trial'), lte(licenses.expiresAt, now)));
+  for (const { id } of expired)
+    await platform.licenses.set(id, { status: 'trial', expiresAt: now + LIMITS.trialMs });
 }

@@ -7,10 +7,9 @@ import { storeValue } from './state-store.ts';
 
 /** A number in a separate workspace with its own key, so its events do not reach any other connector. */
 const selfCheckNumber = z.object({ workspaceId: z.string(), connectionId: z.string(), apiKey: z.string() });
-export type SelfCheckNumber = z.infer<typeof selfCheckNumber>;
 
 /** Finds the number of an earlier start, or creates it. */
-export async function ensureSelfCheckNumber({ platform, database }: SandboxStore): Promise<SelfCheckNumber> {
+export async function ensureSelfCheckNumber({ platform, database }: SandboxStore) {
   const stored = storeValue(database, 'self_check', selfCheckNumber);
   const known = await stored.load();
   const stands = await orm(database).$count(connections, eq(connections.id, known?.connectionId ?? ''));

@@ -4,34 +4,23 @@ import { sandboxState } from '../platform/db/sandbox-tables.ts';
 import type { Queryable } from '../runtime/database/database.ts';
 import { orm } from '../runtime/database/orm.ts';
 
-/** A value that the sandbox keeps across restarts. */
-export interface StoredValue<Value> {
-  /** Null if none was saved, or one that no longer matches the schema. */
-  load(): Promise<Value | null>;
-  save(value: Value): Promise<void>;
-  forget(): Promise<void>;
-}
-
-/** A named value in the sandbox's table, stored as JSON and checked with a schema. */
-export function storeValue<Schema extends z.ZodType>(
-  database: Queryable,
-  name: string,
-  schema: Schema,
-): StoredValue<z.output<Schema>> {
+/** A named value that the sandbox keeps across restarts, in its table as JSON, checked with a schema. */
+export function storeValue<Schema extends z.ZodType>(database: Queryable, name: string, schema: Schema) {
   const isIt = eq(sandboxState.name, name);
   return {
-    async load() {
+    /** Null if none was saved, or one that no longer matches the schema. */
+    async load(): Promise<z.output<Schema> | null> {
       const [row] = await orm(database).select({ value: sandboxState.value }).from(sandboxState).where(isIt);
       return row === undefined ? null : (schema.safeParse(JSON.parse(row.value)).data ?? null);
     },
-    async save(value) {
+    async save(value: z.output<Schema>): Promise<void> {
       const text = JSON.stringify(value);
       await orm(database)
         .insert(sandboxState)
         .values({ name, value: text })
         .onConflictDoUpdate({ target: sandboxState.name, set: { value: text } });
     },
-    async forget() {
+    async forget(): Promise<void> {
       await orm(database).delete(sandboxState).where(isIt);
     },
   };

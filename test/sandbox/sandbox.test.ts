@@ -112,18 +112,6 @@ describe('the sandbox', () => {
       expect(await licenses(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
     });
 
-    it('are repaired at the next start if an older version had put all of them on a trial', async () => {
-      const ids = (await listConnections()).map(({ id }) => id);
-      const { time, licenses: billing } = test.service.platform;
-      const expiresAt = time.now() + 7 * DAY;
-      for (const id of ids) await billing.set(id, { status: 'trial', expiresAt });
-      await time.advance({ ms: 8 * DAY });
-      expect(await listConnections()).toEqual([]);
-      await test.again();
-      expect(await licenses(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
-      expect(await listConnections()).toHaveLength(4);
-    });
-
     it('keep a license that was set, and so do numbers that were added', async () => {
       const [first = ''] = (await listConnections()).map(({ id }) => id);
       const { id: added } = await test.service.platform.connections.createPaired(

@@ -27,23 +27,6 @@ export interface SavedCalls {
   readonly kept: readonly Numbered[];
 }
 
-/** The latest calls to the service, with the reason for each answer. */
-export interface CallBoard {
-  /** Adds a call. */
-  onCall(call: TouchedRecord): void;
-  /** A page, newest first, with the beginnings of queries and bodies. */
-  list(filter: CallFilter): { entries: ApiCall[]; nextCursor?: string };
-  /** A whole call by its position; undefined if it is not kept. */
-  find(position: number): ApiCall | undefined;
-  /** Calls `listener` with each new call, as it is listed, until the returned function is called. */
-  onEntry(listener: (entry: ApiCall) => void): () => void;
-  /** Removes all calls; positions continue. */
-  clear(): void;
-  /** The calls and the last position, for `load`. */
-  save(): SavedCalls;
-  load(saved: SavedCalls): void;
-}
-
 interface Numbered {
   readonly position: number;
   readonly entry: ApiCall;
@@ -108,7 +91,10 @@ function listed({ query, requestBody, responseBody, ...call }: ApiCall): ApiCall
 const sizeOf = ({ entry: { query = '', requestBody = '', responseBody = '' } }: Numbered): number =>
   query.length + requestBody.length + responseBody.length;
 
-export function createCallBoard(limits: CallLimits = LIMITS): CallBoard {
+export type CallBoard = ReturnType<typeof createCallBoard>;
+
+/** The latest calls to the service, with the reason for each answer. */
+export function createCallBoard(limits: CallLimits = LIMITS) {
   /** Oldest first; grows to twice its limits before it is cut, so that a call costs a push. */
   let kept: Numbered[] = [];
   let characters = 0;
@@ -130,7 +116,7 @@ export function createCallBoard(limits: CallLimits = LIMITS): CallBoard {
   };
 
   return {
-    onCall(record) {
+    onCall(record: TouchedRecord): void {
       position += 1;
       const entry = present(record, position);
       const call: Numbered = { position, entry };
@@ -140,7 +126,8 @@ export function createCallBoard(limits: CallLimits = LIMITS): CallBoard {
       for (const listener of listeners) listener(listed(entry));
     },
 
-    list({ where = [], before = Number.POSITIVE_INFINITY, limit }) {
+    /** A page, newest first, with the beginnings of queries and bodies. */
+    list({ where = [], before = Number.POSITIVE_INFINITY, limit }: CallFilter) {
       const fits = ({ position: at, entry }: Numbered): boolean =>
         at < before && matchesFilter(where, (key) => valuesOf(entry, key));
       const newestFirst = newest().reverse().filter(fits);
@@ -152,18 +139,22 @@ export function createCallBoard(limits: CallLimits = LIMITS): CallBoard {
       );
     },
 
-    find: (wanted) => newest().find(({ position: at }) => at === wanted)?.entry,
+    /** A whole call by its position; undefined if it is not kept. */
+    find: (wanted: number) => newest().find(({ position: at }) => at === wanted)?.entry,
 
-    onEntry(listener) {
+    /** Calls `listener` with each new call, as it is listed, until the returned function is called. */
+    onEntry(listener: (entry: ApiCall) => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
 
+    /** Removes all calls; positions continue. */
     clear: () => keep([]),
 
-    save: () => ({ position, kept: newest() }),
+    /** The calls and the last position, for `load`. */
+    save: (): SavedCalls => ({ position, kept: newest() }),
 
-    load(saved) {
+    load(saved: SavedCalls): void {
       ({ position } = saved);
       keep(saved.kept);
     },

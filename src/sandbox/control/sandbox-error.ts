@@ -86,3 +86,9 @@ export function toRefusal(error: unknown): Refusal | undefined {
     body: { error: code, message, ...(field === undefined ? {} : { field }) },
   };
 }
+
+/** The answer to anything else that a handler threw. */
+export const INTERNAL_ERROR: Refusal = {
+  status: SANDBOX_ERRORS.internal_error.status,
+  body: { error: 'internal_error', message: SANDBOX_ERRORS.internal_error.meaning },
+};

@@ -42,14 +42,11 @@ type Handler<Name extends SandboxEndpointName> = (
   call: SandboxCall<Name>,
 ) => AnswerOf<Name> | Promise<AnswerOf<Name>>;
 
-/** Endpoints that answer with a stream. */
-type StreamName = 'streamEvents';
+/** The endpoints that answer with JSON; the other one writes its answer itself. */
+type Name = Exclude<SandboxEndpointName, 'streamEvents'>;
 
 /** What the endpoints do, by the names of the contract's table. An endpoint without a handler does not exist. */
-export type Handlers = { readonly [Name in Exclude<SandboxEndpointName, StreamName>]?: Handler<Name> };
-
-/** The endpoints that write their answer themselves. */
-export type StreamHandlers = { readonly [Name in StreamName]?: RequestHandler };
+export type Handlers = { readonly [Served in Name]?: Handler<Served> };
 
 function read(schema: z.ZodType | undefined, value: unknown): unknown {
   if (schema === undefined) return undefined;

@@ -4,7 +4,7 @@ import { SANDBOX_ENDPOINTS, type SandboxEndpointName } from '../../contract/sand
 import type { EndpointDefinition } from '../../contract/schema/endpoint.ts';
 import type { Logger } from '../../runtime/logger/logger.ts';
 import type { ServedTool } from '../../runtime/tools/tool-handler.ts';
-import { SandboxError, toRefusal } from './sandbox-error.ts';
+import { INTERNAL_ERROR, toRefusal } from './sandbox-error.ts';
 import { callEndpoint, type Handlers, type WatchCalls } from './serve-endpoint.ts';
 
 /** The endpoints that an agent needs to play a phone, move time, cause faults, and see what came of it. */
@@ -100,7 +100,7 @@ export function serveTools(handlers: Handlers, watch: WatchCalls, logger: Logger
       refuse(error) {
         const refusal = toRefusal(error);
         if (refusal === undefined) logger.error({ err: error }, 'a tool call failed');
-        return JSON.stringify((refusal ?? toRefusal(new SandboxError('internal_error')))?.body);
+        return JSON.stringify((refusal ?? INTERNAL_ERROR).body);
       },
     });
   };

@@ -45,32 +45,6 @@ interface CopyOptions {
   readonly headers?: Headers;
 }
 
-/** Holds, releases and resends deliveries. */
-export interface DeliveryControl {
-  /**
-   * Holds a pending delivery before its next attempt: one in progress continues, and if it succeeds, the delivery
-   * ends. A delivery that has not begun is signed when it is released; one between attempts keeps its signature, which
-   * becomes stale. Null for an unknown id, `over` if no attempt remains.
-   */
-  hold(id: number): Promise<DeliveryRecord | 'over' | null>;
-  /** Lets a held delivery continue, at once if its next attempt is due. */
-  release(id: number): Promise<DeliveryRecord | 'not_held' | null>;
-  /**
-   * Sends the bytes of a delivery again, to where they went before, each time as one attempt more of the same
-   * delivery. Resolves when all have ended; with null for an unknown id, with `waiting` for one that has not begun,
-   * with `unsigned` when nothing was ever signed and no webhook is set to sign for.
-   */
-  resend(id: number, options?: ResendOptions): Promise<DeliveryRecord | 'waiting' | 'unsigned' | null>;
-  /**
-   * Sends a copy of a delivery, changed and signed with the current secret, as a separate delivery: with its own
-   * attempts, subject to faults, and in no ledger. Resolves when it waits for its first attempt; with null for an unknown
-   * id, with `unsigned` when no webhook is set to sign for.
-   */
-  copy(id: number, options?: CopyOptions): Promise<DeliveryRecord | 'unsigned' | null>;
-  /** Why a signature is not the one of a delivery. Null for an unknown id, `waiting` for one that was never signed. */
-  explain(id: number, computed: Computed): Promise<SignatureExplanation | 'waiting' | null>;
-}
-
 interface Options {
   readonly database: Queryable;
   readonly delivery: Delivery;
@@ -82,7 +56,10 @@ interface Options {
   readonly onChange: (record: DeliveryRecord) => void;
 }
 
-export function controlDeliveries(options: Options): DeliveryControl {
+export type DeliveryControl = ReturnType<typeof controlDeliveries>;
+
+/** Holds, releases and resends deliveries. */
+export function controlDeliveries(options: Options) {
   const { database, delivery, webhooks, secrets, clock, onChange } = options;
 
   const changed = async (id: number): Promise<DeliveryRecord | null> => {
@@ -115,17 +92,31 @@ export function controlDeliveries(options: Options): DeliveryControl {
   };
 
   return {
-    async hold(id) {
+    /**
+     * Holds a pending delivery before its next attempt: one in progress continues, and if it succeeds, the delivery
+     * ends. A delivery that has not begun is signed when it is released; one between attempts keeps its signature, which
+     * becomes stale. Null for an unknown id, `over` if no attempt remains.
+     */
+    async hold(id: number): Promise<DeliveryRecord | 'over' | null> {
       if ((await delivery.find(id)) === null) return null;
       return (await setHeld(id, true)) ? changed(id) : 'over';
     },
-    async release(id) {
+    /** Lets a held delivery continue, at once if its next attempt is due. */
+    async release(id: number): Promise<DeliveryRecord | 'not_held' | null> {
       const record = await delivery.find(id);
       if (record === null) return null;
       if (!(await setHeld(id, false))) return 'not_held';
       return changed(id).finally(() => delivery.wake([record.subscriptionId]));
     },
-    async resend(id, { resign = false, times = 1, alter } = {}) {
+    /**
+     * Sends the bytes of a delivery again, to where they went before, each time as one attempt more of the same
+     * delivery. Resolves when all have ended; with null for an unknown id, with `waiting` for one that has not begun,
+     * with `unsigned` when nothing was ever signed and no webhook is set to sign for.
+     */
+    async resend(
+      id: number,
+      { resign = false, times = 1, alter }: ResendOptions = {},
+    ): Promise<DeliveryRecord | 'waiting' | 'unsigned' | null> {
       const record = await delivery.find(id);
       if (record === null) return null;
       if (record.outcome === 'pending' && record.envelope === null) return 'waiting';
@@ -152,13 +143,22 @@ export function controlDeliveries(options: Options): DeliveryControl {
       }
       return changed(id);
     },
-    async explain(id, computed) {
+    /** Why a signature is not the one of a delivery. Null for an unknown id, `waiting` for one that was never signed. */
+    async explain(id: number, computed: Computed): Promise<SignatureExplanation | 'waiting' | null> {
       const record = await delivery.find(id);
       if (record === null) return null;
       const { envelope, subscriptionId } = record;
       return envelope === null ? 'waiting' : explainSignature(envelope, computed, secrets.of(subscriptionId));
     },
-    async copy(id, { body, headers = {} } = {}) {
+    /**
+     * Sends a copy of a delivery, changed and signed with the current secret, as a separate delivery: with its own
+     * attempts, subject to faults, and in no ledger. Resolves when it waits for its first attempt; with null for an
+     * unknown id, with `unsigned` when no webhook is set to sign for.
+     */
+    async copy(
+      id: number,
+      { body, headers = {} }: CopyOptions = {},
+    ): Promise<DeliveryRecord | 'unsigned' | null> {
       const record = await delivery.find(id);
       if (record === null) return null;
       const { eventId, subscriptionId } = record;

@@ -8,15 +8,6 @@ export interface EventListener {
   changed(list: ChangedList): void;
 }
 
-/** Passes events to all listeners. */
-export interface EventHub {
-  /** Calls `make` once for all listeners, and only if there are any. */
-  publish(make: () => PublishedEvent): void;
-  changed(...lists: readonly ChangedList[]): void;
-  /** The returned function ends it. */
-  listen(listener: EventListener): () => void;
-}
-
 type PublishedEvent = Exclude<SandboxEvent, { type: 'changed' }>;
 
 /** The list that a reader who missed an event of a type reads again; null if the next event makes up for it. */
@@ -33,19 +24,24 @@ export function toText(event: SandboxEvent): string {
   return `data: ${JSON.stringify(event)}\n\n`;
 }
 
-export function createEventHub(): EventHub {
+export type EventHub = ReturnType<typeof createEventHub>;
+
+/** Passes events to all listeners. */
+export function createEventHub() {
   const listeners = new Set<EventListener>();
   return {
-    publish(make) {
+    /** Calls `make` once for all listeners, and only if there are any. */
+    publish(make: () => PublishedEvent): void {
       if (listeners.size === 0) return;
       const event = make();
       const text = toText(event);
       for (const listener of listeners) listener.event(text, LIST_OF[event.type]);
     },
-    changed(...lists) {
+    changed(...lists: readonly ChangedList[]): void {
       for (const listener of listeners) for (const list of lists) listener.changed(list);
     },
-    listen(listener) {
+    /** The returned function ends it. */
+    listen(listener: EventListener): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },

@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express';
+import type { Request, Response } from 'express';
 import type { VirtualTime } from '../../platform/time/virtual-time.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { toIso } from '../../runtime/clock/iso-time.ts';
@@ -17,30 +17,19 @@ export interface EventStreamsOptions {
   readonly clock: Clock;
 }
 
-export interface EventStreams {
-  /** Serves `GET /events`. */
-  readonly handle: RequestHandler;
-  /** Ends the open streams and those still to come, so that a server can drain. */
-  end(): void;
-}
-
 /** The data of a `clock` event. */
 export function clockEvent(time: VirtualTime): { type: 'clock'; now: string; frozen: boolean } {
   return { type: 'clock', now: toIso(time.now()), frozen: time.frozen };
 }
 
 /** Streams events to readers. The ledger and the connector are followed only while there are any. */
-export function createEventStreams({
-  hub,
-  ledger,
-  connector,
-  time,
-  clock,
-}: EventStreamsOptions): EventStreams {
+export function createEventStreams({ hub, ledger, connector, time, clock }: EventStreamsOptions) {
   const ending = new AbortController();
   return {
+    /** Ends the open streams and those still to come, so that a server can drain. */
     end: () => ending.abort(),
-    async handle(_request, response) {
+    /** Serves `GET /events`. */
+    async handle(_request: Request, response: Response): Promise<void> {
       const leaveLedger = await ledger.follow();
       const stream = openEventStream(response, { clock, ending: ending.signal });
       const writer = new EventWriter(stream, clock);

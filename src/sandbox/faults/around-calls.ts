@@ -116,16 +116,8 @@ function faultSteps(faults: readonly Fault[]): FaultStep[] {
   });
 }
 
-/** Ports of the service through which faults act on calls. */
-export interface CallEdge {
-  readonly aroundCall: AroundCall;
-  readonly isStored: IsStored;
-  /** Adds the faults of the call in progress to its record. */
-  explain(call: CallRecord): TouchedRecord;
-}
-
-/** Creates the ports for faults of calls. `faultsOf` has the faults by surface. */
-export function createCallEdge(faultsOf: Readonly<Record<IncomingCall['surface'], ApiFaults>>): CallEdge {
+/** Creates the ports of the service through which faults act on calls. `faultsOf` has the faults by surface. */
+export function createCallEdge(faultsOf: Readonly<Record<IncomingCall['surface'], ApiFaults>>) {
   const current = new AsyncLocalStorage<TouchedCall>();
 
   const touch = async (
@@ -153,18 +145,22 @@ export function createCallEdge(faultsOf: Readonly<Record<IncomingCall['surface']
     }
   };
 
+  const aroundCall: AroundCall = async (call, serve) => {
+    const { method, path } = call.request;
+    const { workspaceId } = call;
+    const faults = await faultsOf[call.surface].decide({ method, path, workspaceId });
+    if (faults.length === 0) return serve();
+    const lost = faults.some(({ type }) => type === 'reset' || type === 'lost_answer');
+    const touched = { faults, lost };
+    return current.run(touched, () => touch(call, serve, touched));
+  };
+  const isStored: IsStored = () => findFault(current.getStore()?.faults ?? [], 'not_persisted') === undefined;
+
   return {
-    async aroundCall(call, serve) {
-      const { method, path } = call.request;
-      const { workspaceId } = call;
-      const faults = await faultsOf[call.surface].decide({ method, path, workspaceId });
-      if (faults.length === 0) return serve();
-      const lost = faults.some(({ type }) => type === 'reset' || type === 'lost_answer');
-      const touched = { faults, lost };
-      return current.run(touched, () => touch(call, serve, touched));
-    },
-    isStored: () => findFault(current.getStore()?.faults ?? [], 'not_persisted') === undefined,
-    explain(call) {
+    aroundCall,
+    isStored,
+    /** Adds the faults of the call in progress to its record. */
+    explain(call: CallRecord): TouchedRecord {
       const { faults = [], lost = false } = current.getStore() ?? {};
       const names = faults.map(({ type, name = type }) => name);
       const trace = [...call.trace, ...faultSteps(faults)];

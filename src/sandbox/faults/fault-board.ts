@@ -16,28 +16,6 @@ export interface SavedFaults {
   readonly rules: readonly SavedRule[];
 }
 
-/** The active rules, for the ports of the service and for the control API. */
-export interface FaultBoard {
-  readonly webhook: WebhookFaults;
-  readonly api: ApiFaults;
-  /** For calls to the authorization server. */
-  readonly oauth: ApiFaults;
-  read(): Faults;
-  /** Replaces all rules and clears their counts. */
-  put(request: PutFaultsRequest): Faults;
-  /** Adds a rule, in place of an active one with its id. The others keep their counts. */
-  add(rule: FaultRuleRequest): Faults;
-  /** Removes a rule. The others keep their counts. Null for an unknown id. */
-  remove(id: string): Faults | null;
-  /** Removes all rules and restores the initial seed. */
-  clear(): Faults;
-  /** The rules with their counts, for `load`. */
-  save(): SavedFaults;
-  load(saved: SavedFaults): void;
-  /** The same after a reset of the service: event ids start again, so decisions for earlier ids are discarded. */
-  reset(): void;
-}
-
 /** What a rule does, under its name. */
 function faultOf({ id, action }: FaultRuleRequest): Fault {
   return { ...action, name: id };
@@ -73,7 +51,10 @@ function workspaceOf(match: FaultMatch): string | undefined {
   return 'workspaceId' in match ? match.workspaceId : undefined;
 }
 
-export function createFaultBoard(): FaultBoard {
+export type FaultBoard = ReturnType<typeof createFaultBoard>;
+
+/** The active rules, for the ports of the service and for the control API. */
+export function createFaultBoard() {
   let seed = DEFAULT_SEED;
   let rules: readonly ActiveRule[] = [];
   /** Replaced rules that decide once per event: their decisions apply to the event's remaining attempts. */
@@ -101,35 +82,44 @@ export function createFaultBoard(): FaultBoard {
     },
   });
 
-  return {
-    webhook: {
-      decide(event, attempt) {
-        const hit = rules
-          .filter(({ rule }) => matchesEvent(rule.match, event))
-          .filter((active) => active.hitsAttempt(event.eventId, attempt));
-        const earlier = attempt === 1 ? [] : retired.filter(({ hasHit }) => hasHit(event.eventId));
-        return [...hit, ...earlier].map(({ rule }) => faultOf(rule));
-      },
+  const webhook: WebhookFaults = {
+    decide(event, attempt) {
+      const hit = rules
+        .filter(({ rule }) => matchesEvent(rule.match, event))
+        .filter((active) => active.hitsAttempt(event.eventId, attempt));
+      const earlier = attempt === 1 ? [] : retired.filter(({ hasHit }) => hasHit(event.eventId));
+      return [...hit, ...earlier].map(({ rule }) => faultOf(rule));
     },
+  };
+
+  return {
+    webhook,
     api: callFaults('api'),
+    /** For calls to the authorization server. */
     oauth: callFaults('oauth'),
     read,
-    put(request) {
+    /** Replaces all rules and clears their counts. */
+    put(request: PutFaultsRequest): Faults {
       seed = request.seed ?? seed;
       return replace(request.rules.map((rule) => new ActiveRule(rule, seed)));
     },
-    add: (rule) => replace([...without(rule.id), new ActiveRule(rule, seed)]),
-    remove: (id) => (without(id).length === rules.length ? null : replace(without(id))),
-    clear() {
+    /** Adds a rule, in place of an active one with its id. The others keep their counts. */
+    add: (rule: FaultRuleRequest) => replace([...without(rule.id), new ActiveRule(rule, seed)]),
+    /** Removes a rule. The others keep their counts. Null for an unknown id. */
+    remove: (id: string) => (without(id).length === rules.length ? null : replace(without(id))),
+    /** Removes all rules and restores the initial seed. */
+    clear(): Faults {
       seed = DEFAULT_SEED;
       return replace([]);
     },
-    save: () => ({ seed, rules: rules.map((active) => active.save()) }),
-    load(saved) {
+    /** The rules with their counts, for `load`. */
+    save: (): SavedFaults => ({ seed, rules: rules.map((active) => active.save()) }),
+    load(saved: SavedFaults): void {
       seed = saved.seed;
       rules = saved.rules.map(ActiveRule.load);
     },
-    reset() {
+    /** The same after a reset of the service: event ids start again, so decisions for earlier ids are discarded. */
+    reset(): void {
       seed = DEFAULT_SEED;
       rules = [];
       retired = [];

@@ -23,22 +23,13 @@ export interface SavedRecording {
   readonly lost: boolean;
 }
 
-/** Keeps the latest causes, so that a failure can be recorded after it has happened. */
-export interface FlightRecorder {
-  add(cause: Happened): void;
-  /** Starts over. */
-  restart(beginning: Beginning): void;
-  /** What was recorded, for `load`. */
-  save(): SavedRecording;
-  /** Continues a recording. */
-  load(saved: SavedRecording): void;
-  /** Runs `work`, whose causes are not recorded. */
-  pausedFor<Result>(work: () => Promise<Result>): Promise<Result>;
-  read(): Omit<Recording, 'hiddenWorkspaceIds'>;
-}
+export type FlightRecorder = ReturnType<typeof createFlightRecorder>;
 
-/** `now` is virtual time, in epoch milliseconds. */
-export function createFlightRecorder(now: () => number, limits: RecorderLimits = LIMITS): FlightRecorder {
+/**
+ * Keeps the latest causes, so that a failure can be recorded after it has happened. `now` is virtual time, in epoch
+ * milliseconds.
+ */
+export function createFlightRecorder(now: () => number, limits: RecorderLimits = LIMITS) {
   let beginning: SavedRecording['beginning'];
   let kept: SavedRecording['kept'][number][] = [];
   let characters = 0;
@@ -56,8 +47,9 @@ export function createFlightRecorder(now: () => number, limits: RecorderLimits =
   restart({ frozen: false, sendScale: 1, complete: false });
 
   return {
+    /** Starts over. */
     restart,
-    add(happened) {
+    add(happened: Happened): void {
       if (pauses > 0) return;
       lastId += 1;
       const cause: RecordedCause = { id: lastId, ...happened };
@@ -69,13 +61,16 @@ export function createFlightRecorder(now: () => number, limits: RecorderLimits =
         lost = true;
       }
     },
-    save: () => ({ beginning, kept: [...kept], lastId, lost }),
-    load(saved) {
+    /** What was recorded, for `load`. */
+    save: (): SavedRecording => ({ beginning, kept: [...kept], lastId, lost }),
+    /** Continues a recording. */
+    load(saved: SavedRecording): void {
       ({ beginning, lastId, lost } = saved);
       kept = [...saved.kept];
       characters = kept.reduce((sum, { characters: size }) => sum + size, 0);
     },
-    async pausedFor(work) {
+    /** Runs `work`, whose causes are not recorded. */
+    async pausedFor<Result>(work: () => Promise<Result>): Promise<Result> {
       pauses += 1;
       try {
         return await work();
@@ -83,7 +78,7 @@ export function createFlightRecorder(now: () => number, limits: RecorderLimits =
         pauses -= 1;
       }
     },
-    read: () => ({
+    read: (): Omit<Recording, 'hiddenWorkspaceIds'> => ({
       ...beginning,
       now: toIso(now()),
       complete: beginning.complete && !lost,

@@ -1,27 +1,8 @@
 import { isIP } from 'node:net';
-import type { TunnelHosts } from '../../platform/webhooks/tunnel-hosts.ts';
 import { isPublicName } from '../../platform/webhooks/webhook-url.ts';
 import { findEntry, isAddressRange } from '../../runtime/addresses/address-ranges.ts';
 import { isLoopbackHost } from '../../runtime/http-server/loopback.ts';
 import { SandboxError } from '../control/sandbox-error.ts';
-
-/** Tunnels from public hosts to this machine or to another allowed target. */
-export interface TunnelBoard extends TunnelHosts {
-  /** Opens a tunnel that `clear` restores. */
-  pin(host: string, target: string): void;
-  /** Opens or moves a tunnel. Throws `invalid_request` for a host that is not public or a target not allowed. */
-  put(host: string, target: string): { host: string; target: string };
-  /** False when there is no such tunnel. */
-  remove(host: string): boolean;
-  /** The tunnels opened with `put`, to be stored. */
-  list(): { host: string; target: string }[];
-  /** All open tunnels, including pinned ones, by name. */
-  all(): { host: string; target: string }[];
-  /** The pinned tunnels that were closed with `remove`. */
-  closed(): string[];
-  /** Closes all tunnels except pinned ones. */
-  clear(): void;
-}
 
 /** Normalizes a host: lower case, ASCII, without a trailing dot. Null if it is not a host name. */
 function normalizeHost(host: string): string | null {
@@ -53,16 +34,23 @@ function normalizeTarget(target: string, allowed: readonly string[]): string {
   );
 }
 
-/** `allowed`: addresses, CIDR ranges and host names that tunnels may target, besides this machine. */
-export function createTunnelBoard(allowed: readonly string[] = []): TunnelBoard {
+export type TunnelBoard = ReturnType<typeof createTunnelBoard>;
+
+/**
+ * Tunnels from public hosts to this machine or to another target of `allowed`: addresses, CIDR ranges and host names.
+ */
+export function createTunnelBoard(allowed: readonly string[] = []) {
   const pinned = new Map<string, string>();
   const opened = new Map<string, string>();
   const closed = new Set<string>();
 
   return {
-    target: (host) => opened.get(host) ?? (closed.has(host) ? undefined : pinned.get(host)),
-    pin: (host, target) => void pinned.set(normalizeHost(host) ?? host, normalizeTarget(target, allowed)),
-    put(host, target) {
+    target: (host: string) => opened.get(host) ?? (closed.has(host) ? undefined : pinned.get(host)),
+    /** Opens a tunnel that `clear` restores. */
+    pin: (host: string, target: string) =>
+      void pinned.set(normalizeHost(host) ?? host, normalizeTarget(target, allowed)),
+    /** Opens or moves a tunnel. Throws `invalid_request` for a host that is not public or a target not allowed. */
+    put(host: string, target: string) {
       const name = normalizeHost(host);
       if (name === null) {
         throw new SandboxError('invalid_request', "'host': must be the name of a public host.", 'host');
@@ -71,20 +59,25 @@ export function createTunnelBoard(allowed: readonly string[] = []): TunnelBoard 
       opened.set(name, origin);
       return { host: name, target: origin };
     },
-    remove(host) {
+    /** False when there is no such tunnel. */
+    remove(host: string): boolean {
       const name = normalizeHost(host) ?? host;
       if (opened.delete(name)) return true;
       if (!pinned.has(name) || closed.has(name)) return false;
       closed.add(name);
       return true;
     },
+    /** The tunnels opened with `put`, to be stored. */
     list: () => [...opened].map(([host, target]) => ({ host, target })),
+    /** All open tunnels, including pinned ones, by name. */
     all() {
       const open = new Map([...[...pinned].filter(([host]) => !closed.has(host)), ...opened]);
       return [...open].sort().map(([host, target]) => ({ host, target }));
     },
+    /** The pinned tunnels that were closed with `remove`. */
     closed: () => [...closed],
-    clear() {
+    /** Closes all tunnels except pinned ones. */
+    clear(): void {
       opened.clear();
       closed.clear();
     },

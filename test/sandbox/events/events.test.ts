@@ -190,7 +190,7 @@ describe('the stream of events', () => {
       ...{ time: hook.service.platform.time, clock: hook.clock },
     } as unknown as Parameters<typeof createEventStreams>[0]);
     const response = new ServerResponse(new IncomingMessage(new Socket())).destroy();
-    await handle({} as never, response as never, () => undefined);
+    await handle({} as never, response as never);
     expect(following).toBe(0);
   });
 
