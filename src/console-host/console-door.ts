@@ -17,14 +17,6 @@ export interface ConsoleDoorOptions {
   readonly announce: (url: string) => void;
 }
 
-/** Admits browsers of those who can read what the command prints: any user of the machine can reach the port. */
-export interface ConsoleDoor {
-  /** A URL that admits one browser, once, within ten minutes. It replaces the one before. */
-  issueUrl(): string;
-  /** Exchanges the token of a URL for a cookie, and answers every request without one with 401. */
-  readonly admit: RequestHandler;
-}
-
 const newSecret = (): string => randomBytes(32).toString('base64url');
 
 const REFUSAL = {
@@ -47,17 +39,21 @@ function refuse(response: Response, asPage: boolean): void {
   else response.json(REFUSAL);
 }
 
+export type ConsoleDoor = ReturnType<typeof createConsoleDoor>;
+
 /**
- * The door of a console in production. Its cookie lasts as long as this process and the session of the browser.
- * Its name contains the port, because the ports of a host share their cookies.
+ * Admits browsers of those who can read what the command prints: any user of the machine can reach the port. The
+ * cookie lasts as long as this process and the session of the browser. Its name contains the port, because the ports
+ * of a host share their cookies.
  */
-export function createConsoleDoor({ ownUrl, clock, announce }: ConsoleDoorOptions): ConsoleDoor {
+export function createConsoleDoor({ ownUrl, clock, announce }: ConsoleDoorOptions) {
   const session = newSecret();
   let open: { readonly token: string; readonly until: number } | undefined;
 
   const validToken = (): string | undefined =>
     open !== undefined && clock.elapsed() < open.until ? open.token : undefined;
 
+  /** A URL that admits one browser, once, within ten minutes. It replaces the one before. */
   const issueUrl = (): string => {
     open = { token: newSecret(), until: clock.elapsed() + TOKEN_MS };
     return `${ownUrl()}/?${PARAMETER}=${open.token}`;
@@ -75,20 +71,19 @@ export function createConsoleDoor({ ownUrl, clock, announce }: ConsoleDoorOption
     return true;
   };
 
-  return {
-    issueUrl,
-    admit(request, response, next) {
-      const given = request.method === 'GET' && request.path === '/' ? request.query[PARAMETER] : undefined;
-      const redeemed = typeof given === 'string' && redeem(given);
-      if (redeemed)
-        response.set('Set-Cookie', `${cookieName()}=${session}; Path=/; HttpOnly; SameSite=Strict`);
-      if (!redeemed && !isAdmitted(request)) {
-        const asPage = request.method === 'GET' && request.accepts(['json', 'html']) === 'html';
-        if (asPage && validToken() === undefined) announce(issueUrl());
-        refuse(response, asPage);
-      } else if (given === undefined) next();
-      // The token leaves the address bar and the history.
-      else response.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' }).redirect(303, '/');
-    },
+  /** Exchanges the token of a URL for a cookie, and answers every request without one with 401. */
+  const admit: RequestHandler = (request, response, next) => {
+    const given = request.method === 'GET' && request.path === '/' ? request.query[PARAMETER] : undefined;
+    const redeemed = typeof given === 'string' && redeem(given);
+    if (redeemed) response.set('Set-Cookie', `${cookieName()}=${session}; Path=/; HttpOnly; SameSite=Strict`);
+    if (!redeemed && !isAdmitted(request)) {
+      const asPage = request.method === 'GET' && request.accepts(['json', 'html']) === 'html';
+      if (asPage && validToken() === undefined) announce(issueUrl());
+      refuse(response, asPage);
+    } else if (given === undefined) next();
+    // The token leaves the address bar and the history.
+    else response.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' }).redirect(303, '/');
   };
+
+  return { issueUrl, admit };
 }

@@ -13,21 +13,10 @@ export interface RepeatOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Repeat {
-  /** Schedules a run in `everyMs` from now, and one after each run. A further call restarts the wait. */
-  start(): void;
-  /** Runs now, or when the current run has ended. Rejects with the error of the run; does nothing once stopped. */
-  runNow(): Promise<void>;
-  /** The same, but passes the error to `onError`. */
-  trigger(): void;
-  /** Resolves when no run is in progress. */
-  settle(): Promise<void>;
-  /** Starts no further runs. Resolves when the current one has ended. */
-  stop(): Promise<void>;
-}
+export type Repeat = ReturnType<typeof repeat>;
 
 /** Repeats a task, one run at a time. A run starts some time after the previous one has ended, successfully or not. */
-export function repeat({ clock, run, everyMs, onError }: RepeatOptions): Repeat {
+export function repeat({ clock, run, everyMs, onError }: RepeatOptions) {
   const stopping = new AbortController();
   let last: Promise<void> = Promise.resolve();
   let started = false;
@@ -49,16 +38,19 @@ export function repeat({ clock, run, everyMs, onError }: RepeatOptions): Repeat 
     if (ms !== null && !stopping.signal.aborted) cancel = clock.after(ms, trigger);
   }
 
+  /** Runs now, or when the current run has ended. Rejects with the error of the run; does nothing once stopped. */
   function runNow(): Promise<void> {
     const turn = last.then(runOnce);
     last = turn.catch(() => undefined);
     return turn;
   }
 
+  /** The same, but passes the error to `onError`. */
   function trigger(): void {
     runNow().catch(onError);
   }
 
+  /** Resolves when no run is in progress. */
   async function settle(): Promise<void> {
     for (let seen: Promise<void> | undefined; seen !== last; ) {
       seen = last;
@@ -67,14 +59,16 @@ export function repeat({ clock, run, everyMs, onError }: RepeatOptions): Repeat 
   }
 
   return {
-    start() {
+    /** Schedules a run in `everyMs` from now, and one after each run. A further call restarts the wait. */
+    start(): void {
       started = true;
       schedule();
     },
     runNow,
     trigger,
     settle,
-    async stop() {
+    /** Starts no further runs. Resolves when the current one has ended. */
+    async stop(): Promise<void> {
       stopping.abort();
       cancel();
       await settle();

@@ -12,12 +12,7 @@ interface MemberOptions extends ServerOptions {
 }
 
 /** The use of a server by this process, or by one of several users in it. */
-export interface Membership {
-  /** The names of all users, this one included, in the order in which they joined. Throws if the server is gone. */
-  users(): Promise<string[]>;
-  /** Leaves; the last user to leave stops the server, and is answered with true. Safe to call twice. */
-  stop(): Promise<boolean>;
-}
+export type Membership = NonNullable<Awaited<ReturnType<typeof joinServer>>>;
 
 /** Two numbers of our own: an advisory lock that each user of a server shares, and that who stops it holds alone. */
 const LOCK = '1701996132, 1';
@@ -30,10 +25,7 @@ const REJOIN_MS = 2_000;
  * Makes this process a user of the server: a session that holds a shared lock for as long as the process lives, however
  * it ends. Resolves with undefined if the server is just being stopped. Throws if it will never accept the session.
  */
-export async function joinServer(
-  server: Postmaster,
-  options: MemberOptions,
-): Promise<Membership | undefined> {
+export async function joinServer(server: Postmaster, options: MemberOptions) {
   const { placement, clock, logger } = options;
   const first = await openMember(options);
   if (first === undefined) return undefined;
@@ -85,7 +77,8 @@ export async function joinServer(
 
   use(first);
   return {
-    users: async () => {
+    /** The names of all users, this one included, in the order in which they joined. Throws if the server is gone. */
+    users: async (): Promise<string[]> => {
       const rows = await session.run(
         `select application_name as name from pg_locks join pg_stat_activity using (pid)
           where locktype = 'advisory' and (classid, objid) = (${LOCK}) order by backend_start, pid`,
@@ -93,7 +86,8 @@ export async function joinServer(
       );
       return rows.map((row) => String(Reflect.get(Object(row), 'name')));
     },
-    stop: () => {
+    /** Leaves; the last user to leave stops the server, and is answered with true. Safe to call twice. */
+    stop: (): Promise<boolean> => {
       stopping ??= leave();
       return stopping;
     },

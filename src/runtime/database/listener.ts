@@ -17,10 +17,6 @@ export interface ListenerOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Listener {
-  close(): Promise<void>;
-}
-
 const CONNECT_DEADLINE_MS = 5_000;
 const PROBE_EVERY_MS = 10_000;
 const PROBE_MS = 3_000;
@@ -35,7 +31,7 @@ export function canListen(url: string): boolean {
  * Receives the notifications of a channel on a separate connection, and reconnects if that connection is lost or does
  * not respond. Notifications that are sent in between are lost.
  */
-export function startListener(options: ListenerOptions): Listener {
+export function startListener(options: ListenerOptions) {
   const { url, name, channel, clock, onPayload, onError } = options;
   /** Consecutive connections that could not listen. */
   let failures = 0;
@@ -79,7 +75,7 @@ export function startListener(options: ListenerOptions): Listener {
   hearing.start();
   hearing.trigger();
   return {
-    async close() {
+    async close(): Promise<void> {
       closed = true;
       await hearing.stop();
     },

@@ -1,10 +1,7 @@
 import type { Database, Queryable } from './database.ts';
 
 /** The rows of a schema and the positions of its sequences, as of one moment. */
-export interface SavedTables {
-  /** Puts them in the place of the present ones, in one transaction. Throws what the database throws. */
-  restore(database: Database): Promise<void>;
-}
+export type SavedTables = Awaited<ReturnType<typeof saveTables>>;
 
 interface Table {
   readonly name: string;
@@ -84,11 +81,7 @@ export async function emptyTables(tx: Queryable, schema: string, except: readonl
  * Reads all rows of a schema, except those of the tables `except` and of the sequences that belong to these tables.
  * Nothing may write while it reads. Throws what the database throws.
  */
-export async function saveTables(
-  db: Queryable,
-  schema: string,
-  except: readonly string[],
-): Promise<SavedTables> {
+export async function saveTables(db: Queryable, schema: string, except: readonly string[]) {
   const listed = await listTables(db, schema, except);
   const found = await db.query<{ place: number; rows: string[] }>(
     forEach(schema, listed, 'array_agg(t::text) AS rows'),
@@ -100,7 +93,8 @@ export async function saveTables(
   const sequences = await listSequences(db, schema, except);
   let mark = await readMark(db);
   return {
-    async restore(database) {
+    /** Puts them in the place of the present ones, in one transaction. Throws what the database throws. */
+    async restore(database: Database): Promise<void> {
       await database.transaction(async (tx) => {
         await putRows(tx, schema, tables, mark);
         await setSequences(tx, schema, sequences);

@@ -13,20 +13,13 @@ export interface WatchdogOptions {
   readonly logger: Logger;
 }
 
-export interface Watchdog {
-  /** Probes now, unless a probe is running: something just missed its deadline. */
-  suspect(): void;
-  stop(): void;
-  readonly replaced: number;
-}
-
 /**
  * Probes a pool that has received no response for a while, and replaces it if the probe fails. An idle
  * connection that does not respond may be the only one that died (a middlebox forgot it), so a new one is
  * tried next: if that works, only the idle ones are closed; if it does not, all are, and callers with long
  * deadlines fail now.
  */
-export function startWatchdog(options: WatchdogOptions): Watchdog {
+export function startWatchdog(options: WatchdogOptions) {
   const { pool, clock, logger } = options;
   let replaced = 0;
   let probing = false;
@@ -58,6 +51,7 @@ export function startWatchdog(options: WatchdogOptions): Watchdog {
     }
   };
 
+  /** Probes now, unless a probe is running: something just missed its deadline. */
   const suspect = (): void => {
     if (probing || stopped) return;
     probing = true;
@@ -79,11 +73,11 @@ export function startWatchdog(options: WatchdogOptions): Watchdog {
 
   return {
     suspect,
-    stop: () => {
+    stop(): void {
       stopped = true;
       void checks.stop();
     },
-    get replaced() {
+    get replaced(): number {
       return replaced;
     },
   };

@@ -12,22 +12,12 @@ export interface ConnectionLimits {
   readonly maxPerAddress: number;
 }
 
-export interface ConnectionsOptions {
+interface ConnectionsOptions {
   readonly limits: ConnectionLimits;
   /** Addresses and CIDR ranges of the trusted reverse proxies. */
   readonly trustedProxies: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
-}
-
-/** The connections of a server. */
-export interface Connections {
-  /** Closes a connection beyond the limits. */
-  accept(socket: Socket): void;
-  /** False for a request that gets no response, because its connection is closed. */
-  admits(request: IncomingMessage, response: ServerResponse): boolean;
-  /** Destroys connections that never sent a byte. */
-  closeSilent(): void;
 }
 
 interface TrackedConnection {
@@ -60,7 +50,7 @@ export function clientAddress({ socket, headers }: IncomingMessage): string {
 }
 
 /** Limits the connections of a server, in total and for each address, and the unanswered requests of each one. */
-export function createConnections(options: ConnectionsOptions): Connections {
+export function createConnections(options: ConnectionsOptions) {
   const { limits, trustedProxies, clock, logger } = options;
   const open = new Set<Socket>();
   const counts = new Map<string, number>();
@@ -77,7 +67,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
   }
 
   return {
-    accept(socket) {
+    /** Closes a connection beyond the limits. */
+    accept(socket: Socket) {
       const address = socket.remoteAddress ?? '';
       const key = addressKey(address);
       const proxies = findEntry(trustedProxies, address) === null ? null : trustedProxies;
@@ -94,7 +85,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
         else counts.set(key, left);
       });
     },
-    admits(request, response) {
+    /** False for a request that gets no response, because its connection is closed. */
+    admits(request: IncomingMessage, response: ServerResponse): boolean {
       const { socket } = request;
       const connection = tracked.get(socket);
       if (connection === undefined) return false;
@@ -110,7 +102,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
       if (!socket.writableEnded) socket.destroy();
       return false;
     },
-    closeSilent() {
+    /** Destroys connections that never sent a byte. */
+    closeSilent(): void {
       for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
     },
   };

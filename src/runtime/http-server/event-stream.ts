@@ -10,20 +10,6 @@ export interface EventStreamOptions {
   readonly after?: number;
 }
 
-/** An open response of server-sent events. */
-export interface EventStream {
-  /** Aborted once the reader has disconnected or the stream is ended. */
-  readonly over: AbortSignal;
-  /**
-   * Writes text in the format of events. Returns undefined if more may follow at once; otherwise a promise
-   * that resolves when the reader has received enough, or the stream is over. Write nothing before that, so
-   * that nothing accumulates.
-   */
-  write(text: string): Promise<void> | undefined;
-  /** Ends the response; further calls do nothing. */
-  end(): void;
-}
-
 /** Middleboxes drop a silent connection; a comment from time to time keeps it open. */
 const HEARTBEAT_MS = 15_000;
 /** How soon a reader should reconnect after the stream broke. */
@@ -31,14 +17,14 @@ const RETRY_MS = 1_000;
 /** A reader that receives nothing for this long is disconnected. */
 const STALLED_MS = 60_000;
 
+/** An open response of server-sent events. */
+export type EventStream = ReturnType<typeof openEventStream>;
+
 /**
  * Responds with 200 and keeps the response open, with heartbeats, until the reader disconnects or `ending` is
  * aborted.
  */
-export function openEventStream(
-  response: ServerResponse,
-  { clock, ending, after }: EventStreamOptions,
-): EventStream {
+export function openEventStream(response: ServerResponse, { clock, ending, after }: EventStreamOptions) {
   const gone = new AbortController();
   const leave = (): void => gone.abort();
   response.once('close', leave);
@@ -64,6 +50,7 @@ export function openEventStream(
   beats.start();
 
   const over = AbortSignal.any([gone.signal, ending]);
+  /** Ends the response; further calls do nothing. */
   const end = (): void => {
     void beats.stop();
     response.end();
@@ -72,9 +59,15 @@ export function openEventStream(
   else over.addEventListener('abort', end, { once: true });
 
   return {
+    /** Aborted once the reader has disconnected or the stream is ended. */
     over,
     end,
-    write(text) {
+    /**
+     * Writes text in the format of events. Returns undefined if more may follow at once; otherwise a promise
+     * that resolves when the reader has received enough, or the stream is over. Write nothing before that, so
+     * that nothing accumulates.
+     */
+    write(text: string): Promise<void> | undefined {
       if (over.aborted || response.write(text)) return undefined;
       return untilDrained(response, clock, over);
     },

@@ -48,18 +48,6 @@ export interface HttpServerOptions {
   readonly onDrain?: () => void;
 }
 
-export interface HttpServer {
-  readonly url: string;
-  readonly port: number;
-  /**
-   * Stops without losing a request: new responses contain `Connection: close`, the listener closes, open
-   * requests finish, idle sockets are closed a moment later, and sockets that have not sent anything yet
-   * after that. What is left at the deadline is cut off. Resolves when no socket is open; further calls join
-   * the first.
-   */
-  drain(deadlineMs?: number): Promise<void>;
-}
-
 /** How long an idle connection is kept for the next request. Longer than that of a reverse proxy. */
 const KEEP_ALIVE_MS = 65_000;
 /** A sender gives up 1.5 s after a refused connection, so a restart has to be finished well before. */
@@ -193,12 +181,14 @@ async function afterReads(close: () => void): Promise<void> {
   close();
 }
 
+export type HttpServer = Awaited<ReturnType<typeof startHttpServer>>;
+
 /**
  * Starts an HTTP server with strict limits (for slow clients: headers 10 s, whole request 15 s, checked every
  * 2 s) that can be drained.
  * @throws {ListenError} if the port is not available; the message names port and setting.
  */
-export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+export async function startHttpServer(options: HttpServerOptions) {
   const { clock } = options;
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const server = createLimitedServer(limits);
@@ -266,7 +256,13 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   return {
     url: `http://${host}:${address.port}`,
     port: address.port,
-    drain(deadlineMs = DRAIN_DEADLINE_MS) {
+    /**
+     * Stops without losing a request: new responses contain `Connection: close`, the listener closes, open
+     * requests finish, idle sockets are closed a moment later, and sockets that have not sent anything yet
+     * after that. What is left at the deadline is cut off. Resolves when no socket is open; further calls join
+     * the first.
+     */
+    drain(deadlineMs = DRAIN_DEADLINE_MS): Promise<void> {
       drained ??= drain(deadlineMs);
       return drained;
     },

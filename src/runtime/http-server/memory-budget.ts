@@ -1,35 +1,29 @@
-/** The share of one request in a budget. */
-export interface Share {
-  /** Takes this many more bytes. */
-  grow(bytes: number): void;
-  /** Returns everything. Further calls do nothing. */
-  leave(): void;
-}
+export type MemoryBudget = ReturnType<typeof createMemoryBudget>;
 
-/** Memory that requests share. */
-export interface MemoryBudget {
-  /**
-   * The share of a request. `abort` is called when there is no room for it; at that point it has been returned, and the
-   * request must release its memory.
-   */
-  enter(abort: () => void): Share;
-}
+/** The share of one request in a budget. */
+export type Share = ReturnType<MemoryBudget['enter']>;
 
 /**
- * Creates a budget of `maxBytes`. The first `freeBytes` of each request are not counted, so small requests always find
- * room; the number of connections limits how many there are.
+ * A budget of `maxBytes` of memory that requests share. The first `freeBytes` of each request are not counted, so
+ * small requests always find room; the number of connections limits how many there are.
  */
-export function createMemoryBudget(maxBytes: number, freeBytes: number): MemoryBudget {
+export function createMemoryBudget(maxBytes: number, freeBytes: number) {
   let taken = 0;
   return {
-    enter(abort) {
+    /**
+     * The share of a request. `abort` is called when there is no room for it; at that point it has been returned, and
+     * the request must release its memory.
+     */
+    enter(abort: () => void) {
       let counted = -freeBytes;
+      /** Returns everything. Further calls do nothing. */
       const leave = (): void => {
         taken -= Math.max(0, counted);
         counted = Number.NEGATIVE_INFINITY;
       };
       return {
-        grow(bytes) {
+        /** Takes this many more bytes. */
+        grow(bytes: number): void {
           taken += Math.max(0, counted + bytes) - Math.max(0, counted);
           counted += bytes;
           if (taken <= maxBytes) return;

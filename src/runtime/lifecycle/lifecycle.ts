@@ -3,38 +3,6 @@ import { within } from '../clock/deadline.ts';
 import { describeFault } from '../logger/describe-fault.ts';
 import type { Logger } from '../logger/logger.ts';
 
-/** Stops what a process has started, in the right order and in bounded time. */
-export interface Lifecycle {
-  /**
-   * Registers a step of the shutdown. Steps run one after the other, the last registered first. A step that
-   * is registered during the shutdown runs at once.
-   */
-  onClose(name: string, close: () => void | Promise<void>): void;
-  /**
-   * Waits for something that is being started, and registers how to close it. A shutdown that begins in the
-   * meantime also waits for it, closes it, and leaves the promise pending, so that its caller starts nothing more.
-   * @throws what the start throws, unless a shutdown has begun.
-   */
-  whenStarted<Started>(
-    name: string,
-    starting: Promise<Started>,
-    close: (started: Started) => void | Promise<void>,
-  ): Promise<Started>;
-  /**
-   * Runs every step once and resolves when they are finished. Never rejects: if a step fails or hangs, that is logged
-   * and the next one runs. Further calls join the first.
-   */
-  close(): Promise<void>;
-  /** Runs `close` and exits the process: with 0, or with 1 if a step failed. */
-  exit(): Promise<never>;
-  /**
-   * SIGINT and SIGTERM, or the given ones of them, run `exit`. A second signal exits the process at once,
-   * unless it only repeats the first one (see `ECHO_MS`). An unhandled rejection or exception is logged and
-   * exits with 1.
-   */
-  closeOnSignals(signals?: readonly StopSignal[]): void;
-}
-
 /** The signals that ask a process to stop. */
 export type StopSignal = keyof typeof SIGNALS;
 
@@ -49,9 +17,11 @@ const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
  */
 const ECHO_MS = 200;
 
+export type Lifecycle = ReturnType<typeof createLifecycle>;
+
 /**
- * Creates a lifecycle whose `close` takes at most `deadlineMs`. A step gets half of the remaining time, so
- * that a step that hangs leaves time to the next ones; the last step gets all of it.
+ * Stops what a process has started, in the right order and in at most `deadlineMs`. A step gets half of the remaining
+ * time, so that a step that hangs leaves time to the next ones; the last step gets all of it.
  */
 export function createLifecycle(options: {
   readonly logger: Logger;
@@ -61,7 +31,7 @@ export function createLifecycle(options: {
   readonly onStart?: ((name: string) => () => void) | undefined;
   /** `begun` is called when a signal starts the shutdown, `ended` once every step of it has succeeded. */
   readonly onStop?: { readonly begun: () => void; readonly ended: (ms: number) => void } | undefined;
-}): Lifecycle {
+}) {
   const { logger, clock } = options;
   const steps: Step[] = [];
   let endsAt: number | undefined;
@@ -90,11 +60,20 @@ export function createLifecycle(options: {
     for (let step = steps.pop(); step !== undefined; step = steps.pop()) await run(step);
   }
 
+  /**
+   * Runs every step once and resolves when they are finished. Never rejects: if a step fails or hangs, that is logged
+   * and the next one runs. Further calls join the first.
+   */
   function close(): Promise<void> {
     closing ??= closeAll();
     return closing;
   }
 
+  /**
+   * Waits for something that is being started, and registers how to close it. A shutdown that begins in the
+   * meantime also waits for it, closes it, and leaves the promise pending, so that its caller starts nothing more.
+   * @throws what the start throws, unless a shutdown has begun.
+   */
   async function whenStarted<Started>(
     name: string,
     starting: Promise<Started>,
@@ -116,6 +95,7 @@ export function createLifecycle(options: {
     return ended.started;
   }
 
+  /** Runs `close` and exits the process: with 0, or with 1 if a step failed. */
   async function exit(): Promise<never> {
     await close();
     process.exit(failed ? 1 : 0);
@@ -129,6 +109,11 @@ export function createLifecycle(options: {
     return await exit();
   }
 
+  /**
+   * SIGINT and SIGTERM, or the given ones of them, run `exit`. A second signal exits the process at once,
+   * unless it only repeats the first one (see `ECHO_MS`). An unhandled rejection or exception is logged and
+   * exits with 1.
+   */
   function closeOnSignals(signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']): void {
     for (const signal of signals) {
       process.on(signal, () => {
@@ -148,16 +133,14 @@ export function createLifecycle(options: {
     process.on('uncaughtException', crash('exception'));
   }
 
+  /**
+   * Registers a step of the shutdown. Steps run one after the other, the last registered first. A step that
+   * is registered during the shutdown runs at once.
+   */
   function onClose(name: string, step: () => void | Promise<void>): void {
     if (closing === undefined) steps.push({ name, close: step });
     else void run({ name, close: step });
   }
 
-  return {
-    onClose,
-    whenStarted,
-    close,
-    exit,
-    closeOnSignals,
-  };
+  return { onClose, whenStarted, close, exit, closeOnSignals };
 }

@@ -32,77 +32,40 @@ export interface Sample {
   readonly value: number;
 }
 
-/** The metrics of one process. Nothing is registered globally, so several sets can exist side by side. */
-export interface Metrics {
-  /** Counts events. */
-  counter<Name extends string = never, Value extends string = never>(
-    name: string,
-    help: string,
-    label?: ClosedLabel<Name, Value>,
-  ): EventCounter<Name, Value>;
-  /** Counts events of each value of the label `of`, which need not be known before. */
-  counters<Name extends string, Value extends string>(
-    name: string,
-    help: string,
-    of: string,
-    label: ClosedLabel<Name, Value>,
-  ): (value: string) => EventCounter<Name, Value>;
-  /** Reports a current value; `collect` may read it when the metrics are requested. */
-  gauge<Label extends string = never>(
-    name: string,
-    help: string,
-    labels?: readonly Label[],
-    collect?: (gauge: Gauge<Label>) => void | Promise<void>,
-  ): Gauge<Label>;
-  /** A histogram; `buckets` are in the unit that the name ends with. */
-  histogram<Name extends string = never, Value extends string = never>(
-    name: string,
-    help: string,
-    buckets: readonly number[],
-    label?: ClosedLabel<Name, Value>,
-  ): SizeHistogram<Name, Value>;
-  /** A histogram for each value of the label `of`, which need not be known before. */
-  histograms(
-    name: string,
-    help: string,
-    buckets: readonly number[],
-    of: string,
-  ): (value: string) => SizeHistogram<never, never>;
-  /** The present samples of a metric; of a histogram, those of its `_count` or `_sum`. */
-  read(name: string): Promise<readonly Sample[]>;
-  /** The content type and text of `GET /metrics`, in the Prometheus format. */
-  render(): Promise<{ contentType: string; text: string }>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /**
- * Creates an empty set of metrics. `processMetrics` adds memory, event loop and garbage collection; `labels`
- * are added to every sample, to distinguish processes.
+ * Creates an empty set of metrics of one process. Nothing is registered globally, so several sets can exist side by
+ * side. `processMetrics` adds memory, event loop and garbage collection; `labels` are added to every sample, to
+ * distinguish processes.
  */
 export function createMetrics(
   options: { readonly processMetrics?: boolean; readonly labels?: Readonly<Record<string, string>> } = {},
-): Metrics {
+) {
   const registry = new Registry();
   registry.setDefaultLabels({ ...options.labels });
   if (options.processMetrics === true) collectDefaultMetrics({ register: registry });
   const registers = [registry];
 
   return {
-    counter<Name extends string, Value extends string>(
+    /** Counts events. */
+    counter<Name extends string = never, Value extends string = never>(
       name: string,
       help: string,
       label?: ClosedLabel<Name, Value>,
-    ) {
+    ): EventCounter<Name, Value> {
       const counter = new Counter({ name, help, labelNames: namesOf(label), registers });
       for (const labels of eachValue(label)) counter.inc(labels, 0);
       // Its own types accept any value of a label.
       return counter as unknown as EventCounter<Name, Value>;
     },
+    /** Counts events of each value of the label `of`, which need not be known before. */
     counters<Name extends string, Value extends string>(
       name: string,
       help: string,
       of: string,
       label: ClosedLabel<Name, Value>,
-    ) {
+    ): (value: string) => EventCounter<Name, Value> {
       const counter = new Counter({ name, help, labelNames: [of, label.name], registers });
       return (value: string) => {
         for (const labels of eachValue(label)) counter.inc({ [of]: value, ...labels }, 0);
@@ -112,7 +75,13 @@ export function createMetrics(
         } as unknown as EventCounter<Name, Value>;
       };
     },
-    histograms(name: string, help: string, buckets: readonly number[], of: string) {
+    /** A histogram for each value of the label `of`, which need not be known before. */
+    histograms(
+      name: string,
+      help: string,
+      buckets: readonly number[],
+      of: string,
+    ): (value: string) => SizeHistogram<never, never> {
       const histogram = new Histogram({ name, help, buckets: [...buckets], labelNames: [of], registers });
       return (value: string) => {
         histogram.zero({ [of]: value });
@@ -122,12 +91,13 @@ export function createMetrics(
         } as unknown as SizeHistogram<never, never>;
       };
     },
-    gauge<Label extends string>(
+    /** Reports a current value; `collect` may read it when the metrics are requested. */
+    gauge<Label extends string = never>(
       name: string,
       help: string,
       labels: readonly Label[] = [],
       collect?: (gauge: Gauge<Label>) => void | Promise<void>,
-    ) {
+    ): Gauge<Label> {
       const gauge: Gauge<Label> = new Gauge({
         name,
         help,
@@ -137,22 +107,25 @@ export function createMetrics(
       });
       return gauge;
     },
-    histogram<Name extends string, Value extends string>(
+    /** A histogram; `buckets` are in the unit that the name ends with. */
+    histogram<Name extends string = never, Value extends string = never>(
       name: string,
       help: string,
       buckets: readonly number[],
       label?: ClosedLabel<Name, Value>,
-    ) {
+    ): SizeHistogram<Name, Value> {
       const labelNames = namesOf(label);
       const histogram = new Histogram({ name, help, buckets: [...buckets], labelNames, registers });
       for (const labels of eachValue(label)) histogram.zero(labels);
       return histogram as unknown as SizeHistogram<Name, Value>;
     },
-    async read(name) {
+    /** The present samples of a metric; of a histogram, those of its `_count` or `_sum`. */
+    async read(name: string): Promise<readonly Sample[]> {
       const metric = registry.getSingleMetric(name) ?? registry.getSingleMetric(name.replace(PART, ''));
       const { values = [] } = (await metric?.get()) ?? {};
       return values.filter((sample) => !('metricName' in sample) || sample.metricName === name);
     },
+    /** The content type and text of `GET /metrics`, in the Prometheus format. */
     render: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }

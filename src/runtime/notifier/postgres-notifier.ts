@@ -1,6 +1,6 @@
 import type { Clock } from '../clock/clock.ts';
 import type { Queryable } from '../database/database.ts';
-import { canListen, type Listener, startListener } from '../database/listener.ts';
+import { canListen, startListener } from '../database/listener.ts';
 import { LocalDelivery } from './local-delivery.ts';
 import type { Notifier } from './notifier.ts';
 
@@ -27,7 +27,7 @@ export function createPostgresNotifier(options: PostgresNotifierOptions): Notifi
   const receives = canListen(databaseUrl);
   const local = new LocalDelivery(clock);
   const pending = new Set<string>();
-  let listener: Listener | undefined;
+  let listener: ReturnType<typeof startListener> | undefined;
   let sending: Promise<void> | undefined;
   let closed = false;
 

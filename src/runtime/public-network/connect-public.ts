@@ -2,6 +2,7 @@ import { isIP, connect as openTcp, type Socket, type TcpNetConnectOpts } from 'n
 import { connect as openTls } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { Clock } from '../clock/clock.ts';
+import { within } from '../clock/deadline.ts';
 import { type CheckedHost, checkHost } from './check-host.ts';
 import type { HostLookup } from './host-lookup.ts';
 
@@ -87,18 +88,12 @@ export function connectPublic(options: ConnectPublicOptions): buildConnector.con
     const tls = protocol !== 'http:';
     const target = { host: hostname.replace(/\.$/, ''), port: Number(port || (tls ? 443 : 80)), tls };
     const over = new AbortController();
-    const cancel = options.clock.after(options.deadlineMs, () => over.abort(new ConnectTimeout()));
-    const timedOut = new Promise<never>((_resolve, reject) => {
-      over.signal.addEventListener('abort', () => reject(over.signal.reason), { once: true });
-    });
-    Promise.race([connect(target, over.signal), timedOut]).then(
-      (socket) => {
-        cancel();
-        callback(null, socket);
-      },
-      (error: unknown) => {
-        cancel();
-        callback(error instanceof Error ? error : new ConnectTimeout(), null);
+    const opening = connect(target, over.signal);
+    within(options.clock, options.deadlineMs, opening, () => new ConnectTimeout()).then(
+      (socket) => callback(null, socket),
+      (error: Error) => {
+        over.abort(error);
+        callback(error, null);
       },
     );
   };

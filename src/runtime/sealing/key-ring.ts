@@ -27,19 +27,6 @@ export class SealingError extends Error {
   }
 }
 
-/** Seals secrets that are stored in a database. */
-export interface KeyRing {
-  /**
-   * Encrypts `plain` with the first key. `context` names the place where it is stored, such as
-   * `subscription:42:secret`; the value cannot be opened anywhere else.
-   */
-  seal(plain: string, context: string): Promise<string>;
-  /** Opens a value sealed with any key of the ring. @throws {SealingError} */
-  open(sealed: string, context: string): Promise<string>;
-  /** False if the value should be sealed again, because it was not sealed with the first key. */
-  isCurrent(sealed: string): boolean;
-}
-
 const ALGORITHM = 'dir';
 const ENCRYPTION = 'A256GCM';
 
@@ -68,14 +55,16 @@ async function decrypt(sealed: string, key: SealingKey): Promise<string> {
   }
 }
 
+export type KeyRing = ReturnType<typeof createKeyRing>;
+
 /**
- * Creates a key ring of 32-byte keys written as base64url. The first key seals, all of them open: to rotate,
- * put a new key first and remove the old one when nothing sealed with it is left. Values are JWEs in compact
- * form (`dir`, `A256GCM`). The digest of the context is in the protected header, which is the associated data
- * of the encryption.
+ * Seals secrets that are stored in a database, with 32-byte keys written as base64url. The first key seals, all of
+ * them open: to rotate, put a new key first and remove the old one when nothing sealed with it is left. Values are
+ * JWEs in compact form (`dir`, `A256GCM`). The digest of the context is in the protected header, which is the
+ * associated data of the encryption.
  * @throws {TypeError} for an empty ring, an invalid key or a duplicate key.
  */
-export function createKeyRing(keys: readonly string[]): KeyRing {
+export function createKeyRing(keys: readonly string[]) {
   const ring = keys.map((text, index) => readSealingKey(text, index + 1));
   const [first] = ring;
   if (first === undefined)
@@ -84,13 +73,18 @@ export function createKeyRing(keys: readonly string[]): KeyRing {
   if (byId.size !== ring.length) throw new TypeError('The key ring contains the same sealing key twice.');
 
   return {
-    seal(plain, context) {
+    /**
+     * Encrypts `plain` with the first key. `context` names the place where it is stored, such as
+     * `subscription:42:secret`; the value cannot be opened anywhere else.
+     */
+    seal(plain: string, context: string): Promise<string> {
       return new CompactEncrypt(new TextEncoder().encode(plain))
         .setProtectedHeader({ alg: ALGORITHM, enc: ENCRYPTION, kid: first.id, ctx: digest(context) })
         .encrypt(first.bytes);
     },
 
-    async open(sealed, context) {
+    /** Opens a value sealed with any key of the ring. @throws {SealingError} */
+    async open(sealed: string, context: string): Promise<string> {
       const header = readHeader(sealed);
       const key = byId.get(header.keyId);
       if (key === undefined) throw new SealingError('unknown_key');
@@ -100,7 +94,8 @@ export function createKeyRing(keys: readonly string[]): KeyRing {
       return plain;
     },
 
-    isCurrent(sealed) {
+    /** False if the value should be sealed again, because it was not sealed with the first key. */
+    isCurrent(sealed: string): boolean {
       try {
         return readHeader(sealed).keyId === first.id;
       } catch {

@@ -13,13 +13,6 @@ export interface ClusterOptions {
   readonly clock: Clock;
 }
 
-/** Processes that share their listening ports. */
-export interface ClusterProcesses {
-  launch(number: number): SupervisedProcess;
-  /** The addresses of the processes, once one of them is ready. */
-  url(): string | undefined;
-}
-
 /** A process that is too busy to report its metrics is left out. */
 const METRICS_MS = 2_000;
 /** The exit code of a shell for a missing program. */
@@ -34,7 +27,7 @@ const NOT_STARTED = 127;
  * on, and a connection that is being handed to a process which dies is never closed. Its client would wait
  * until its timeout.
  */
-export function createClusterProcesses(options: ClusterOptions): ClusterProcesses {
+export function createClusterProcesses(options: ClusterOptions) {
   const { clock } = options;
   const exec = presentScript(options.script);
   cluster.schedulingPolicy = cluster.SCHED_NONE;
@@ -55,7 +48,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
   }
 
   return {
-    launch(number) {
+    launch(number: number): SupervisedProcess {
       const worker = cluster.fork({ [NUMBER_VARIABLE]: String(number) });
       const ready = Promise.withResolvers<void>();
       let isReady = false;
@@ -93,6 +86,7 @@ export function createClusterProcesses(options: ClusterOptions): ClusterProcesse
         kill: () => void worker.process.kill('SIGKILL'),
       };
     },
+    /** The addresses of the processes, once one of them is ready. */
     url: () => url,
   };
 }

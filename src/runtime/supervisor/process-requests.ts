@@ -2,18 +2,12 @@ import type { Clock } from '../clock/clock.ts';
 import { within } from '../clock/deadline.ts';
 
 /** Requests to another process, each with a number that comes back in its reply. */
-export interface ProcessRequests {
-  /** Resolves with the reply to what `transmit` sends, or with undefined if none arrives in time. */
-  send(transmit: (request: number) => void): Promise<string | undefined>;
-  /** A reply has arrived. A late or unknown reply is ignored. */
-  resolve(request: number, text: string): void;
-}
-
-export function createProcessRequests(clock: Clock, deadlineMs: number): ProcessRequests {
+export function createProcessRequests(clock: Clock, deadlineMs: number) {
   const open = new Map<number, (text: string) => void>();
   let last = 0;
   return {
-    async send(transmit) {
+    /** Resolves with the reply to what `transmit` sends, or with undefined if none arrives in time. */
+    async send(transmit: (request: number) => void): Promise<string | undefined> {
       last += 1;
       const request = last;
       const answered = Promise.withResolvers<string>();
@@ -23,6 +17,7 @@ export function createProcessRequests(clock: Clock, deadlineMs: number): Process
       open.delete(request);
       return reply;
     },
-    resolve: (request, text) => open.get(request)?.(text),
+    /** A reply has arrived. A late or unknown reply is ignored. */
+    resolve: (request: number, text: string) => open.get(request)?.(text),
   };
 }

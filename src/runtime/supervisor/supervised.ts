@@ -6,20 +6,7 @@ import { type FromProcess, type FromSupervisor, isMessage, NUMBER_VARIABLE } fro
 import { createProcessRequests } from './process-requests.ts';
 
 /** The link from a process to the supervisor that started it. */
-export interface Supervised {
-  /** Its number, from 1. A process that replaces it gets the same number. */
-  readonly number: number;
-  /** Reports that this process is serving. */
-  ready(url: string): void;
-  /** Reports why this process cannot serve, before it exits. Resolves once the report was sent. */
-  cannotServe(why: string): Promise<void>;
-  /**
-   * Calls `drain` once this process is asked to stop by its supervisor or a signal, or its supervisor is gone.
-   */
-  onDrain(drain: () => void): void;
-  /** Metrics of all processes; `own` if the supervisor does not respond. */
-  shareMetrics(own: Metrics, clock: Clock): Metrics;
-}
+export type Supervised = ReturnType<typeof joinSupervisor>;
 
 /** The supervisor waits 2 s for each process. */
 const METRICS_MS = 4_000;
@@ -33,7 +20,7 @@ export function findSupervisor(): Supervised | undefined {
   return worker === undefined ? undefined : joinSupervisor(worker);
 }
 
-function joinSupervisor(worker: Worker): Supervised {
+function joinSupervisor(worker: Worker) {
   // Ctrl-C in a terminal and the closing of a terminal reach every process. The supervisor decides what they
   // mean.
   process.on('SIGINT', () => undefined);
@@ -50,11 +37,16 @@ function joinSupervisor(worker: Worker): Supervised {
     asked.resolve();
   });
   return {
+    /** Its number, from 1. A process that replaces it gets the same number. */
     number: Number(process.env[NUMBER_VARIABLE]),
-    ready: (url) => void notify(worker, { says: 'ready', url }),
-    cannotServe: (why) => notify(worker, { says: 'cannot serve', why }),
-    onDrain: (drain) => void asked.promise.then(drain),
-    shareMetrics: (own, clock) => shareMetrics(worker, own, clock),
+    /** Reports that this process is serving. */
+    ready: (url: string) => void notify(worker, { says: 'ready', url }),
+    /** Reports why this process cannot serve, before it exits. Resolves once the report was sent. */
+    cannotServe: (why: string) => notify(worker, { says: 'cannot serve', why }),
+    /** Calls `drain` once this process is asked to stop by its supervisor or a signal, or its supervisor is gone. */
+    onDrain: (drain: () => void) => void asked.promise.then(drain),
+    /** Metrics of all processes; `own` if the supervisor does not respond. */
+    shareMetrics: (own: Metrics, clock: Clock) => shareMetrics(worker, own, clock),
   };
 }
 

@@ -2,6 +2,7 @@ import { backOffMs } from '../clock/back-off.ts';
 import type { Clock } from '../clock/clock.ts';
 import { within } from '../clock/deadline.ts';
 import type { Logger } from '../logger/logger.ts';
+import { createTurns, type Turns } from '../turns/turns.ts';
 
 /** How a process ended: its exit code, or the signal that terminated it. */
 export type ProcessEnd = number | NodeJS.Signals;
@@ -31,26 +32,6 @@ export interface SupervisorOptions {
   readonly logger: Logger;
 }
 
-/** Keeps a number of processes running, and replaces them so that at least one always serves. */
-export interface Supervisor {
-  /**
-   * Starts the processes and resolves when all of them serve. The first one starts alone, so that an error
-   * common to all is reported once.
-   * @throws {ProcessNotReady} if one of them cannot serve; the caller must then call `stop`.
-   */
-  start(): Promise<void>;
-  /**
-   * Replaces the processes one by one: each new process serves before its predecessor is asked to stop.
-   * Resolves with true when all have been replaced; with false if one could not be replaced, in which case it
-   * and the remaining ones keep running. Calls during a roll-out share the next one. Never rejects.
-   */
-  roll(): Promise<boolean>;
-  /**
-   * Stops all processes and starts no more. Resolves with whether each of them exited with 0. Never rejects.
-   */
-  stop(): Promise<boolean>;
-}
-
 /** A process that exited, or was not serving by its deadline. */
 export class ProcessNotReady extends Error {
   override readonly name = 'ProcessNotReady';
@@ -63,8 +44,8 @@ interface Slot {
   /** Consecutive exits soon after a start. */
   failures: number;
   cancelRetry: () => void;
-  /** The chain of operations on this slot, which run one after the other. */
-  turn: Promise<unknown>;
+  /** Its operations run one after the other. */
+  readonly turns: Turns;
 }
 
 /** Migrating a large database may take its time. */
@@ -84,8 +65,13 @@ function describeEnd(end: ProcessEnd): string {
   return typeof end === 'number' ? `exit code ${end}` : end;
 }
 
-/** Creates a supervisor. Nothing runs before `start`. */
-export function createSupervisor(options: SupervisorOptions): Supervisor {
+export type Supervisor = ReturnType<typeof createSupervisor>;
+
+/**
+ * Keeps a number of processes running, and replaces them so that at least one always serves. Nothing runs before
+ * `start`.
+ */
+export function createSupervisor(options: SupervisorOptions) {
   const { launch, clock, logger } = options;
   const slots = Array.from(
     { length: options.count },
@@ -95,7 +81,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       servesSince: 0,
       failures: 0,
       cancelRetry: () => undefined,
-      turn: Promise.resolve(),
+      turns: createTurns(1),
     }),
   );
   const alive = new Set<SupervisedProcess>();
@@ -104,12 +90,6 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   let lastRoll: Promise<unknown> = started.promise;
   let nextRoll: Promise<boolean> | undefined;
   let stopping: Promise<boolean> | undefined;
-
-  function inTurn<T>(slot: Slot, work: () => Promise<T>): Promise<T> {
-    const done = slot.turn.then(work);
-    slot.turn = done.catch(() => undefined);
-    return done;
-  }
 
   /** Launches a process and resolves when it serves. @throws {ProcessNotReady} */
   async function bringUp(slot: Slot): Promise<SupervisedProcess> {
@@ -157,7 +137,9 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
         'crash loop: a process keeps exiting soon after its start; the preceding lines explain why',
       );
     }
-    slot.cancelRetry = clock.after(delayMs, () => void inTurn(slot, () => revive(slot)), { keepAlive: true });
+    slot.cancelRetry = clock.after(delayMs, () => void slot.turns.run(() => revive(slot)), {
+      keepAlive: true,
+    });
   }
 
   async function revive(slot: Slot): Promise<void> {
@@ -202,7 +184,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     logger.info({ count: slots.length }, 'replacing processes one by one');
     for (const slot of slots) {
       try {
-        await inTurn(slot, () => replace(slot));
+        await slot.turns.run(() => replace(slot));
       } catch (err) {
         if (stopping === undefined)
           logger.error(
@@ -217,19 +199,30 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   }
 
   return {
-    async start() {
+    /**
+     * Starts the processes and resolves when all of them serve. The first one starts alone, so that an error
+     * common to all is reported once.
+     * @throws {ProcessNotReady} if one of them cannot serve; the caller must then call `stop`.
+     */
+    async start(): Promise<void> {
       const [first, ...others] = slots;
       if (first === undefined) throw new RangeError('a supervisor needs at least one process');
       adopt(first, await bringUp(first));
       await Promise.all(others.map(async (slot) => adopt(slot, await bringUp(slot))));
       started.resolve();
     },
-    roll() {
+    /**
+     * Replaces the processes one by one: each new process serves before its predecessor is asked to stop.
+     * Resolves with true when all have been replaced; with false if one could not be replaced, in which case it
+     * and the remaining ones keep running. Calls during a roll-out share the next one. Never rejects.
+     */
+    roll(): Promise<boolean> {
       nextRoll ??= lastRoll.then(rollOnce);
       lastRoll = nextRoll;
       return nextRoll;
     },
-    stop() {
+    /** Stops all processes and starts no more. Resolves with whether each of them exited with 0. Never rejects. */
+    stop(): Promise<boolean> {
       stopping ??= stopAll();
       return stopping;
     },

@@ -6,29 +6,21 @@ export interface Share {
   readonly amount?: number;
 }
 
-/**
- * A capacity, such as places or bytes, that callers share. They wait in order of arrival, except that one that fits
- * passes those of other groups that do not.
- */
-export interface Turns {
-  /** Resolves when it is the caller's turn, with the function that ends the turn. */
-  enter(share?: Share): Promise<() => void>;
-  run<T>(work: () => Promise<T>, share?: Share): Promise<T>;
-  /** Number of callers that wait. */
-  readonly waiting: number;
-}
-
 interface Waiting {
   readonly group: string | undefined;
   readonly amount: number;
   readonly begin: () => void;
 }
 
+export type Turns = ReturnType<typeof createTurns>;
+
 /**
- * A group may use at most as much as then remains free. So one group alone uses half of the capacity, and however many
- * groups are stuck, another one still finds room. A group that uses nothing is admitted if it fits at all.
+ * A capacity, such as places or bytes, that callers share. They wait in order of arrival, except that one that fits
+ * passes those of other groups that do not. A group may use at most as much as then remains free. So one group alone
+ * uses half of the capacity, and however many groups are stuck, another one still finds room. A group that uses
+ * nothing is admitted if it fits at all.
  */
-export function createTurns(capacity: number): Turns {
+export function createTurns(capacity: number) {
   const used = new Map<string, number>();
   const waiting: Waiting[] = [];
   let free = capacity;
@@ -62,6 +54,7 @@ export function createTurns(capacity: number): Turns {
     }
   }
 
+  /** Resolves when it is the caller's turn, with the function that ends the turn. */
   const enter = async ({ group, amount: wanted = 1 }: Share = {}): Promise<() => void> => {
     const amount = Math.min(wanted, capacity);
     if (fits({ group, amount }) && !waiting.some((other) => other.group === group)) take(group, amount);
@@ -77,7 +70,7 @@ export function createTurns(capacity: number): Turns {
 
   return {
     enter,
-    async run(work, share) {
+    async run<T>(work: () => Promise<T>, share?: Share): Promise<T> {
       const end = await enter(share);
       try {
         return await work();
@@ -85,7 +78,8 @@ export function createTurns(capacity: number): Turns {
         end();
       }
     },
-    get waiting() {
+    /** Number of callers that wait. */
+    get waiting(): number {
       return waiting.length;
     },
   };
