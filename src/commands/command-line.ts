@@ -151,10 +151,31 @@ export function demandWritable(...paths: readonly (string | boolean | undefined)
   }
 }
 
-/** A port base: with `N`, the servers listen on N, N+10, N+11 and N+20; with 0, on free ports. */
-export function readPortBase(value: string | boolean | undefined): number | undefined {
+/** The text of the file that an option names. @throws UsageError */
+export function readGivenFile(path: string, option: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new UsageError(`${option} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** The whole number of an option, undefined without it. `allowed` completes "must be …". @throws UsageError */
+export function readInteger(
+  options: CommandOptions,
+  name: string,
+  allowed: string,
+  accepts: (given: number) => boolean = () => true,
+): number | undefined {
+  const value = options[name];
   if (value === undefined) return undefined;
-  const base = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
-  if (base === 0 || (base >= 1024 && base <= 65_515)) return base;
-  throw new UsageError(`--port-base must be 0 or a number from 1024 to 65515, not "${String(value)}".`);
+  const given = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : -1;
+  if (given >= 0 && accepts(given)) return given;
+  throw new UsageError(`--${name} must be ${allowed}, not "${String(value)}".`);
+}
+
+/** A port base: with `N`, the servers listen on N, N+10, N+11 and N+20; with 0, on free ports. */
+export function readPortBase(options: CommandOptions): number | undefined {
+  const isBase = (base: number): boolean => base === 0 || (base >= 1024 && base <= 65_515);
+  return readInteger(options, 'port-base', '0 or a number from 1024 to 65515', isBase);
 }

@@ -41,7 +41,7 @@ function describeProblems({ problems }: ConfigurationError): string {
 
 async function runProcess(context: CommandContext, supervised: Supervised | undefined): Promise<void> {
   const { options, env, warnOfTypo } = context;
-  const processes = readProcesses(options['processes']);
+  const processes = readProcesses(options);
   // The supervisor has already reported it.
   const settings = connectorOptions(env, supervised === undefined ? warnOfTypo : () => undefined);
   if (processes !== undefined && supervised === undefined) {

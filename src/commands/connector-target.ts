@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { Environment } from '../runtime/config/read-settings.ts';
-import { type CommandOptions, UsageError } from './command-line.ts';
+import { type CommandOptions, readGivenFile, UsageError } from './command-line.ts';
 
 /** The options of a command that calls the API of a running connector. */
 export const CONNECTOR_OPTIONS = {
@@ -33,7 +32,8 @@ export function readToken(options: CommandOptions, env: Environment): string {
   const file = options['token-file'];
   const isSetting = file === undefined;
   const source = isSetting ? 'CONNECTOR_API_TOKEN' : `--token-file ${String(file)}`;
-  const token = (isSetting ? (env['CONNECTOR_API_TOKEN'] ?? '') : readTokenFile(String(file))).trim();
+  const text = isSetting ? (env['CONNECTOR_API_TOKEN'] ?? '') : readGivenFile(String(file), '--token-file');
+  const token = text.trim();
   if (token === '')
     throw new UsageError(
       isSetting
@@ -44,12 +44,4 @@ export function readToken(options: CommandOptions, env: Environment): string {
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new UsageError(`${source} is no token: it contains white space, or a character that is not ASCII.`);
   return token;
-}
-
-function readTokenFile(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new UsageError(`--token-file cannot be read: ${(error as Error).message}`);
-  }
 }

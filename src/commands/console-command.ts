@@ -2,7 +2,7 @@ import { createConsoleApp } from '../console-host/console-app.ts';
 import { createConsoleDoor } from '../console-host/console-door.ts';
 import { startHttpServer } from '../runtime/http-server/http-server.ts';
 import { callConnectorAt } from './call-connector.ts';
-import { UsageError } from './command-line.ts';
+import { readInteger } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { CONNECTOR_OPTIONS, readConnectorUrl, readToken } from './connector-target.ts';
 import { runCommand } from './run-command.ts';
@@ -44,16 +44,10 @@ without its token there: the command then prints another URL. All sessions end w
 `,
 } as const;
 
-function readPort(value: string | boolean | undefined): number {
-  if (value === undefined) return DEFAULT_PORT;
-  const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
-  if (port <= 65_535) return port;
-  throw new UsageError(`--port must be 0 or a number up to 65535, not "${String(value)}".`);
-}
-
 await runCommand(COMMAND, async ({ options, env, clock, print, typos }) => {
   const connector = { url: readConnectorUrl(options['connector']), token: readToken(options, env) };
-  const port = readPort(options['port']);
+  const port =
+    readInteger(options, 'port', '0 or a number up to 65535', (given) => given <= 65_535) ?? DEFAULT_PORT;
   const write = options['write'] === true;
   const environment = String(options['environment'] ?? 'production');
   // A wrong address or token is reported here, and not by every screen.

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { count } from '../connector/state/wording.ts';
 import type { Consumer, ConsumerFilter } from '../contract/connector/consumers.ts';
 import { givenFields } from '../contract/schema/given-fields.ts';
 import type { CallConnector } from './call-connector.ts';
-import { type CommandOptions, UsageError } from './command-line.ts';
+import { type CommandOptions, readGivenFile, UsageError } from './command-line.ts';
 import { readNumber, readText, type Subcommand, table } from './subcommand.ts';
 
 interface ConnectorTarget {
@@ -164,12 +163,14 @@ function readKind(options: CommandOptions): 'http' | 'bullmq' {
 function readSettings(options: CommandOptions): object {
   const text = (name: string): string | undefined => readText(options, name);
   const number = (name: string): number | undefined => readNumber(options[name], `--${name}`);
+  // The address of a Redis contains its password, which must not be in a command line.
+  const redisUrlFile = text('redis-url-file');
   return givenFields({
     url: text('url'),
     ordered: readYes(text('ordered')),
     queue: text('queue'),
     prefix: text('prefix'),
-    redisUrl: readFile(text('redis-url-file')),
+    redisUrl: redisUrlFile === undefined ? undefined : readGivenFile(redisUrlFile, '--redis-url-file').trim(),
     batch: number('batch'),
     concurrency: number('concurrency'),
     attempts: number('attempts'),
@@ -203,16 +204,6 @@ function readYes(text: string | undefined): boolean | undefined {
   if (text === undefined) return undefined;
   if (text === 'yes' || text === 'no') return text === 'yes';
   throw new UsageError(`--ordered must be yes or no, not "${text}".`);
-}
-
-/** The address of a Redis contains its password, which must not be in a command line. */
-function readFile(path: string | undefined): string | undefined {
-  if (path === undefined) return undefined;
-  try {
-    return readFileSync(path, 'utf8').trim();
-  } catch (error) {
-    throw new UsageError(`--redis-url-file cannot be read: ${(error as Error).message}`);
-  }
 }
 
 function readPosition(text: string): string | number {

@@ -2,7 +2,6 @@ import { webhookUrl } from '../connector/accounts/registrations.ts';
 import { clearTables, TABLES_OF_PROCESSES } from '../connector/db/clear-tables.ts';
 import { readPosition } from '../connector/feed/read-changes.ts';
 import { appSubscriptionId, callbackUrl, type OauthApp } from '../connector/oauth/oauth-app.ts';
-import type { SandboxInfo } from '../contract/sandbox/info.ts';
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
 import { type Database, openDatabase } from '../runtime/database/database.ts';
 import { saveTables } from '../runtime/database/saved-tables.ts';
@@ -43,23 +42,14 @@ export interface LoopOptions
   readonly secrets: LocalSecrets;
 }
 
-/** The whole loop in one process: network, service, sandbox, connector. */
-export interface Loop {
-  info(): SandboxInfo;
-  /** True if this start removed the connector's data, because the service was reset while the connector was not running. */
-  readonly emptied: boolean;
-  /** Sends two messages through the loop, invisible to the connector's own feed and handlers. @throws Error */
-  check(): Promise<SelfCheck | LeftOut>;
-  /** Resolves when both halves are idle. */
-  settle(): Promise<void>;
-  close(): Promise<void>;
-}
+export type Loop = Awaited<ReturnType<typeof startLoop>>;
 
 /**
- * Starts the service with a connector attached to it; `npm start` and the tests run this same loop.
+ * Starts the whole loop in one process: network, service, sandbox and connector. `npm start` and the tests run this
+ * same loop.
  * @throws what its parts throw; everything that was started is closed again.
  */
-export async function startLoop(options: LoopOptions): Promise<Loop> {
+export async function startLoop(options: LoopOptions) {
   const { clock, logger, secrets } = options;
   let connector: RunningConnector | undefined;
   return await openParts(async (opened) => {
@@ -190,6 +180,7 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
       return { baseUrl, authUrl, publicUrl, clientId, clientSecret, webhookSecret };
     }
 
+    /** Sends two messages through the loop, invisible to the connector's own feed and handlers. @throws Error */
     async function check(): Promise<SelfCheck | LeftOut> {
       const { sandboxUrl, baseUrl } = service.sandbox.info();
       const number = await service.sandbox.selfCheckNumber();
@@ -215,8 +206,10 @@ export async function startLoop(options: LoopOptions): Promise<Loop> {
     }
     return {
       info: () => service.sandbox.info(),
+      /** True if this start removed the connector's data, because the service was reset while it was not running. */
       emptied,
       check,
+      /** Resolves when both halves are idle. */
       settle: () => service.settle(),
       close: opened.close,
     };

@@ -71,7 +71,7 @@ function refuseUnnamed({ host, allowedHosts }: Pick<StartOptions, 'host' | 'allo
 await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos }) => {
   const settings = startOptions(withOptions(env, options), warnOfTypo);
   refuseUnnamed(settings);
-  const ports = portsFrom(readPortBase(options['port-base']));
+  const ports = portsFrom(readPortBase(options));
   const { logLevel: level } = settings;
   const serving = {
     level,

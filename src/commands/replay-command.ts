@@ -1,4 +1,4 @@
-import { UsageError } from './command-line.ts';
+import { readInteger } from './command-line.ts';
 import { runCommand } from './run-command.ts';
 import { runReplay } from './run-replay.ts';
 
@@ -31,7 +31,7 @@ const COMMAND = {
 } as const;
 
 await runCommand(COMMAND, async (context) => {
-  const show = readShow(context.options['show']);
+  const show = readInteger(context.options, 'show', 'a number') ?? 50;
   try {
     process.exitCode = await runReplay(context, { show, signal: abortOnSignals() });
   } catch (error) {
@@ -40,12 +40,6 @@ await runCommand(COMMAND, async (context) => {
     process.exitCode = TROUBLE;
   }
 });
-
-function readShow(value: string | boolean | undefined): number {
-  if (value === undefined) return 50;
-  if (typeof value === 'string' && /^\d{1,9}$/.test(value)) return Number(value);
-  throw new UsageError(`--show must be a number, not "${String(value)}".`);
-}
 
 /** Ctrl-C ends the replay after the current page, with a message. */
 function abortOnSignals(): AbortSignal {

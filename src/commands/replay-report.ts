@@ -1,7 +1,7 @@
 import type { MessageDifference, ReplayOptions, ReplaySummary } from '../connector/replay/replay.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 
-export interface ReplayReportOptions {
+interface ReplayReportOptions {
   readonly json: boolean;
   /** Messages to show as text; JSON shows all of them. */
   readonly show: number;
@@ -12,33 +12,26 @@ export interface ReplayReportOptions {
   readonly printProgress: (line: string) => void;
 }
 
-/** Receives the results of a replay as they are found. */
-export interface ReplayReport {
-  readonly difference: (difference: MessageDifference) => void;
-  readonly progress: ReplayOptions['onProgress'];
-  readonly end: (summary: ReplaySummary) => void;
-}
-
 /** Time between two progress reports. */
 const PROGRESS_MS = 3_000;
 
-/** Writes the report of a replay line by line, so that a long one needs no memory. */
-export function createReplayReport(options: ReplayReportOptions): ReplayReport {
+/** Writes the results of a replay as they are found, so that a long report needs no memory. */
+export function createReplayReport(options: ReplayReportOptions) {
   const { json, show, apply, clock, print, printProgress } = options;
   let shown = 0;
   let reportedAt = clock.elapsed();
   return {
-    difference(difference) {
+    difference(difference: MessageDifference): void {
       shown += 1;
       if (json) print(`${JSON.stringify(difference)}\n`);
       else if (shown <= show) print(writeDifference(difference));
     },
-    progress({ deliveries, messages }) {
+    progress({ deliveries, messages }: Parameters<ReplayOptions['onProgress']>[0]): void {
       if (clock.elapsed() - reportedAt < PROGRESS_MS) return;
       reportedAt = clock.elapsed();
       printProgress(`compared ${messages} messages with ${deliveries} deliveries\n`);
     },
-    end(summary) {
+    end(summary: ReplaySummary): void {
       if (json) print(`${JSON.stringify({ summary: presentSummary(summary) })}\n`);
       else {
         if (shown > show) print(`… and ${shown - show} more; --show ${shown} or --json shows them.\n`);

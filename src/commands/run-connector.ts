@@ -52,22 +52,7 @@ const HTTP_LIMITS: Partial<HttpLimits> = {
   maxPerAddress: 1_024,
 };
 
-export interface RunningConnector {
-  readonly url: string;
-  /** See `Connector.untilReady`. */
-  untilReady(): Promise<boolean>;
-  /** Resolves when everything received has been processed. */
-  settle(): Promise<void>;
-  /** The connections that its work uses. */
-  readonly database: Database;
-  /**
-   * Stops the work, runs `work`, and starts again with the service that it resolves with, or with the one of the
-   * start if it throws. The listener and the database connections stay open; requests are answered with 503.
-   */
-  restart(work: () => Promise<ServiceOfConnector>): Promise<void>;
-  /** Answers open requests, then stops. No accepted webhook is lost. */
-  close(): Promise<void>;
-}
+export type RunningConnector = Awaited<ReturnType<typeof runConnector>>;
 
 /**
  * Starts the work of one connector process: migrations, database, Redis and server, then polling, depending
@@ -75,7 +60,7 @@ export interface RunningConnector {
  * @throws what its parts throw, and a `ConfigurationError` if the service rejects a setting; everything that
  * was opened is closed again.
  */
-export async function runConnector(options: RunConnectorOptions): Promise<RunningConnector> {
+export async function runConnector(options: RunConnectorOptions) {
   const { databaseUrl, clock, logger, webhookPublicUrl } = options;
   const path = webhookPublicUrl === undefined ? null : explainPath(webhookPublicUrl);
   if (path !== null) logger.warn({ setting: 'WEBHOOK_PUBLIC_URL' }, path);
@@ -138,10 +123,17 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
 
     return {
       url: server.url,
+      /** The connections that its work uses. */
       database,
+      /** See `Connector.untilReady`. */
       untilReady: () => connector.untilReady(),
+      /** Resolves when everything received has been processed. */
       settle: () => connector.settle(),
-      async restart(work) {
+      /**
+       * Stops the work, runs `work`, and starts again with the service that it resolves with, or with the one of the
+       * start if it throws. The listener and the database connections stay open; requests are answered with 503.
+       */
+      async restart(work: () => Promise<ServiceOfConnector>): Promise<void> {
         isRestarting = true;
         connector.endStreams();
         await connector.close();
@@ -156,6 +148,7 @@ export async function runConnector(options: RunConnectorOptions): Promise<Runnin
         }
         await startAgain(next);
       },
+      /** Answers open requests, then stops. No accepted webhook is lost. */
       close: opened.close,
     };
   });

@@ -38,7 +38,7 @@ await runCommand(COMMAND, async ({ options, env, clock, print, warnOfTypo, typos
     env,
     warnOfTypo,
   );
-  const ports = portsFrom(readPortBase(options['port-base']));
+  const ports = portsFrom(readPortBase(options));
   const dataDir = String(options['data-dir'] ?? '.data');
   const say = (text: string): void => {
     if (!options['json']) print(colour(`${text}\n`));

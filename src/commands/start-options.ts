@@ -1,31 +1,7 @@
 import { ConfigurationError } from '../runtime/config/configuration-error.ts';
 import { type Environment, readSettings } from '../runtime/config/read-settings.ts';
-import type { Secret } from '../runtime/config/secret.ts';
 import { leavesMachine } from '../runtime/database/database-url.ts';
-import type { LogLevel } from '../runtime/logger/logger.ts';
 import { allSettings } from './settings.ts';
-
-/** The settings of `npm start` and `npm run platform`. */
-export interface StartOptions {
-  readonly databaseUrl: Secret | undefined;
-  readonly platformDatabaseUrl: Secret | undefined;
-  /** Only for `npm run platform`. */
-  readonly host: string;
-  /** Names in `Host` that are accepted besides those of this machine; only for `npm run platform`. */
-  readonly allowedHosts: readonly string[];
-  readonly trustedProxies: readonly string[] | undefined;
-  /** In addition to this machine. */
-  readonly tunnelTargets: readonly string[] | undefined;
-  readonly redisUrl: string | undefined;
-  readonly webhookSecret: string | undefined;
-  readonly reconcileIntervalMs: number;
-  readonly inboxRetentionDays: number;
-  readonly changeRetentionDays: number | undefined;
-  readonly messageRetentionDays: number | undefined;
-  readonly historyDays: number | undefined;
-  readonly handlersModule: string | undefined;
-  readonly logLevel: LogLevel;
-}
 
 const PLATFORM_SETTINGS = [
   'DATABASE_URL',
@@ -58,13 +34,15 @@ export function describeUnused(command: keyof typeof USED, env: Environment): st
   return unused.length === 0 ? '' : `settings    not used by this command: ${unused.join(', ')}\n`;
 }
 
+export type StartOptions = ReturnType<typeof startOptions>;
+
 /**
- * Reads the settings of the loop. Without `LOG_LEVEL` only warnings are logged, because a person reads this
- * output.
- * @throws ConfigurationError for an invalid setting, and for a database on another machine that was not
- * explicitly configured for the simulator.
+ * Reads the settings of `npm start` and `npm run platform`. Without `LOG_LEVEL` only warnings are logged, because a
+ * person reads this output.
+ * @throws ConfigurationError for an invalid setting, and for a database on another machine that was not explicitly
+ * configured for the simulator.
  */
-export function startOptions(env: Environment, warn: (found: string, meant: string) => void): StartOptions {
+export function startOptions(env: Environment, warn: (found: string, meant: string) => void) {
   const settings = readSettings(allSettings(env), env, warn);
   const { DATABASE_URL: databaseUrl, PLATFORM_DATABASE_URL: platformDatabaseUrl } = settings;
   if (databaseUrl !== undefined && platformDatabaseUrl === undefined && leavesMachine(databaseUrl.reveal())) {
@@ -80,9 +58,12 @@ export function startOptions(env: Environment, warn: (found: string, meant: stri
   return {
     databaseUrl,
     platformDatabaseUrl,
+    /** Only for `npm run platform`, as the next one. */
     host: settings.PLATFORM_HOST,
+    /** Names in `Host` that are accepted besides those of this machine. */
     allowedHosts: settings.PLATFORM_ALLOWED_HOSTS ?? [],
     trustedProxies: settings.PLATFORM_TRUSTED_PROXIES,
+    /** In addition to this machine. */
     tunnelTargets: settings.PLATFORM_TUNNEL_TARGETS,
     redisUrl: settings.REDIS_URL?.reveal(),
     webhookSecret: settings.WEBHOOK_SECRET?.reveal(),
@@ -92,6 +73,6 @@ export function startOptions(env: Environment, warn: (found: string, meant: stri
     changeRetentionDays: settings.CHANGE_RETENTION_DAYS,
     historyDays: settings.HISTORY_DAYS,
     handlersModule: settings.CONNECTOR_HANDLERS,
-    logLevel: env['LOG_LEVEL'] ? settings.LOG_LEVEL : 'warn',
+    logLevel: env['LOG_LEVEL'] ? settings.LOG_LEVEL : ('warn' as const),
   };
 }

@@ -1,7 +1,7 @@
 import { extname, join } from 'node:path';
 import { createClusterProcesses } from '../runtime/supervisor/cluster-processes.ts';
 import { createSupervisor } from '../runtime/supervisor/supervisor.ts';
-import { UsageError } from './command-line.ts';
+import { type CommandOptions, readInteger } from './command-line.ts';
 import type { ConnectorOptions } from './connector-options.ts';
 import { CONNECTOR_SHUTDOWN_MS } from './connector-shutdown.ts';
 import type { CommandContext } from './run-command.ts';
@@ -14,15 +14,10 @@ const SHUTDOWN_MS = DRAIN_MS + 5_000;
 /** The program, as source or compiled. */
 const SCRIPT = join(import.meta.dirname, `../cli/connector${extname(import.meta.filename)}`);
 
-/**
- * The number of processes that `--processes` requests; undefined without it.
- * @throws UsageError
- */
-export function readProcesses(value: string | boolean | undefined): number | undefined {
-  if (value === undefined) return undefined;
-  const count = typeof value === 'string' && /^\d{1,2}$/.test(value) ? Number(value) : 0;
-  if (count >= 1 && count <= MAX_PROCESSES) return count;
-  throw new UsageError(`--processes must be a number from 1 to ${MAX_PROCESSES}, not "${String(value)}".`);
+/** The number of processes that `--processes` requests; undefined without it. @throws UsageError */
+export function readProcesses(options: CommandOptions): number | undefined {
+  const isCount = (count: number): boolean => count >= 1 && count <= MAX_PROCESSES;
+  return readInteger(options, 'processes', `a number from 1 to ${MAX_PROCESSES}`, isCount);
 }
 
 /**

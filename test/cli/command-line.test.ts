@@ -28,7 +28,7 @@ describe('a command line', () => {
       },
       env,
     );
-    readPortBase(given?.options['port-base']);
+    readPortBase(given?.options ?? {});
     return printed;
   };
 
@@ -52,7 +52,7 @@ describe('a command line', () => {
   });
 
   it.each([['0'], ['1024'], ['65515']])('may give %s as the port base', (base) => {
-    expect(readPortBase(base)).toBe(Number(base));
+    expect(readPortBase({ 'port-base': base })).toBe(Number(base));
   });
 
   it('with --version prints the version only', () => {

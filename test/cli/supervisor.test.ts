@@ -281,10 +281,11 @@ describe('a supervisor', () => {
   });
 
   it.each(['0', '65', '-1', '2.5', 'two', ''])('refuses %j processes', (value) => {
-    expect(() => readProcesses(value)).toThrow('--processes must be a number from 1 to 64');
+    expect(() => readProcesses({ processes: value })).toThrow('--processes must be a number from 1 to 64');
   });
 
   it('accepts 1 to 64 processes', () => {
-    expect([undefined, '1', '64'].map(readProcesses)).toEqual([undefined, 1, 64]);
+    const read = (processes: string | undefined) => readProcesses({ processes });
+    expect([undefined, '1', '64'].map(read)).toEqual([undefined, 1, 64]);
   });
 });
