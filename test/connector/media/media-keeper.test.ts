@@ -283,10 +283,10 @@ describe('the file of a message, with processes or times of its own,', () => {
     await media.world.clock.skip(HOUR_MS);
     media.file = { status: 503, body: 'x' };
     await list(id, addressOf('2'));
-    expect(await readWaitingFiles(media.world.database)).toEqual({
-      waiting: 1,
-      oldestAt: media.world.clock.now(),
-    });
+    const oldestAt = media.world.clock.now();
+    await media.world.clock.skip(1_000);
+    await media.receive();
+    expect(await readWaitingFiles(media.world.database)).toEqual({ waiting: 2, oldestAt });
   });
 
   it('is never fetched by the receiver, which does not decide whether files are kept', async () => {
