@@ -46,6 +46,8 @@ export function createPagePipeline<Progress>(
 ) {
   const batchPages = Math.ceil(maxWaiting / 2);
   const halt = new AbortController();
+  /** Aborts when nothing more will be stored, so reading more is useless. */
+  const signal: AbortSignal = halt.signal;
   let waiting: PageBatch<Progress> | undefined;
   let storing: Promise<void> | undefined;
   let pages = 0;
@@ -65,24 +67,22 @@ export function createPagePipeline<Progress>(
   }
 
   function storeWaiting(least: number): void {
-    if (storing !== undefined || waiting === undefined || waiting.pages < least || halt.signal.aborted)
-      return;
+    if (storing !== undefined || waiting === undefined || waiting.pages < least || signal.aborted) return;
     const batch = waiting;
     waiting = undefined;
     storing = storeBatch(batch);
   }
 
   async function untilAtMost(left: number): Promise<void> {
-    while (pages > left && !halt.signal.aborted) {
+    while (pages > left && !signal.aborted) {
       storeWaiting(1);
       await storing;
     }
-    halt.signal.throwIfAborted();
+    signal.throwIfAborted();
   }
 
   return {
-    /** Aborts when nothing more will be stored, so reading more is useless. */
-    signal: halt.signal,
+    signal,
     /**
      * The `commit` of the walk: resolves with true when there is room for the next page. Throws what storing
      * threw.
