@@ -23,14 +23,4 @@ describe('the buttons of the console', () => {
       screens.flatMap(({ path, source }) => findUnmarked(source).map((name) => `${path} ${name}`)),
     ).toEqual([]);
   });
-
-  it.each([
-    ['const { mutate } = useAction(x); <Button onClick={() => mutate()} />', ['{ mutate }']],
-    ['const { mutate, isPending } = useAction(x); <Button isPending={isPending} />', []],
-    ['const save = useAction(x); <Button onClick={() => save.mutate()} />', ['save']],
-    ['const save = useAction(x); <Button action={save} />', []],
-    ['const save = useAction(x); <Button isPending={save.isPending} />', []],
-  ])('%s', (source, unmarked) => {
-    expect(findUnmarked(source)).toEqual(unmarked);
-  });
 });

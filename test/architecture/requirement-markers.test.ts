@@ -60,29 +60,3 @@ describe('the source', () => {
     expect(Object.keys(WITHOUT_A_LINE).filter((id) => implementing.has(id))).toEqual([]);
   });
 });
-
-describe('a marker', () => {
-  it('is in a comment, with others or after a sentence', () => {
-    const source = [
-      '/** Reads a page. [limits.page] */',
-      'const size = row.limit; // [messages.list.limit] [limits.page]',
-      '/**',
-      ' * Reads a page.',
-      ' * [messages.item.waMessageId.no-join]',
-      ' */',
-    ].join('\n');
-    expect(findMarkers(source)).toEqual([
-      { id: 'limits.page', line: 1 },
-      { id: 'messages.list.limit', line: 2 },
-      { id: 'limits.page', line: 2 },
-      { id: 'messages.item.waMessageId.no-join', line: 5 },
-    ]);
-  });
-
-  it.each(['rows[first.kind]', "'[limits.page]'", '`[limits.page]`', '// limits.page'])(
-    'is not found in %s',
-    (source) => {
-      expect(findMarkers(source)).toEqual([]);
-    },
-  );
-});

@@ -252,15 +252,4 @@ describe('alert rules and dashboard', () => {
         expect([expr, expr.includes(label)]).toEqual([expr, true]);
     }
   });
-
-  it('are checked by rules that detect unknown names', () => {
-    const unknown = (query: string) => findUnknown(query, registered, others());
-    expect(unknown('sum(rate(connector_webhook_refusals_total[5m]))')).toEqual([
-      'connector_webhook_refusals_total',
-    ]);
-    expect(findUnfiltered('max(connector_slots{job="x"}) > up', 'job="x"')).toEqual(['up']);
-    expect(findUnfiltered('max(connector_slots) > up{job="x"}', 'job="x"')).toEqual(['connector_slots']);
-    expect(unknown('connector_slots_bucket')).toEqual(['connector_slots_bucket']);
-    expect(unknown('sum by (result) (connector_slots{kind="x"})')).toEqual(['label kind', 'label result']);
-  });
 });
