@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { type Campaign, startCampaign, TOKEN } from '../support/campaign.ts';
 import { INSTALLED_POSTGRES_MISSING } from '../support/own-postgres.ts';
-import { type Fault, type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts';
+import { type Fault, startPostgresPair } from '../support/postgres-pair.ts';
 import { printTable } from '../support/print-table.ts';
 import { readStoredState } from '../support/read-connector.ts';
 
@@ -122,11 +122,7 @@ async function firstAnswer(campaign: Campaign): Promise<number> {
   return Math.round(systemClock.elapsed() - begun);
 }
 
-async function failOver(
-  synchronous: boolean,
-  faults: readonly Fault[],
-  prepare: (pair: PostgresPair) => Promise<void> = async () => undefined,
-): Promise<Result> {
+async function failOver(synchronous: boolean, faults: readonly Fault[]): Promise<Result> {
   const pair = await startPostgresPair(synchronous);
   onTestFinished(() => pair.stop());
   const campaign = await startCampaign({
@@ -134,7 +130,6 @@ async function failOver(
     spares: 0,
     createDatabase: async () => ({ url: pair.url, drop: async () => undefined }),
   });
-  await prepare(pair);
   const reader = startReader(campaign.url);
   const outcomes: Outcome[] = [];
   for (const [round, fault] of faults.entries()) {
@@ -200,15 +195,5 @@ describe.skipIf(INSTALLED_POSTGRES_MISSING !== undefined)('failover of Postgres'
     expect(result.lost.length).toBeGreaterThan(0);
     expect(result).toMatchObject({ unseen: [], reused: 0, restarts: 0 });
     for (const { recoveryMs } of result.outcomes) expect(recoveryMs).toBeLessThan(LONGEST_RECOVERY_MS);
-  });
-
-  test('the control finds keys that are used twice if numbers do not jump', async () => {
-    const result = await failOver(false, ['kill'], async (pair) => {
-      const sql = postgres(pair.primaryUrl, { max: 1, onnotice: () => undefined });
-      await sql`create or replace function connector.cluster_jump(before text, present text) returns bigint
-                language sql immutable strict as 'select 0::bigint'`;
-      await sql.end();
-    });
-    expect(result.reused).toBeGreaterThan(0);
   });
 });

@@ -1,7 +1,6 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { seededRandom } from '../../src/platform/seeded-random.ts';
 import { startCampaign } from '../support/campaign.ts';
-import { type EarlyAnswers, startEarlyAnswers } from '../support/early-answers.ts';
 import type { LoadEvent } from '../support/load-plan.ts';
 
 const SEED = 77_001;
@@ -38,23 +37,3 @@ function chooseTargets(webhooks: readonly string[], event: LoadEvent, attempt: n
   if (number % 4 < 2) return webhooks;
   return [webhooks[(number + attempt) % webhooks.length] ?? ''];
 }
-
-test('a receiver that answers before it commits is detected', async () => {
-  let broken: EarlyAnswers | undefined;
-  const campaign = await startCampaign({
-    processes: 1,
-    route: async (webhook) => {
-      const early = await startEarlyAnswers(webhook);
-      onTestFinished(() => early.close());
-      broken = early;
-      return early.url;
-    },
-  });
-  await campaign.underLoad(SEED, PACE, async () => campaign.connectors[0]?.crash(2, seededRandom(SEED)));
-  // Its answers prove nothing, so the sender cannot wait for deliveries in transit.
-  await broken?.handedOn();
-  await campaign.catchUp();
-  const found = await campaign.findViolations();
-  expect(found.filter(({ rule }) => rule === 'lost')).not.toEqual([]);
-  expect(found.filter(({ rule }) => rule !== 'lost')).toEqual([]);
-});

@@ -26,8 +26,6 @@ export interface CampaignOptions {
   readonly createDatabase?: () => Promise<TestDatabase>;
   /** Replaces the database's address for the processes, for a test with a proxy. */
   readonly routeDatabase?: (databaseUrl: string) => Promise<string>;
-  /** Replaces the webhook addresses in the same way. */
-  readonly route?: (webhook: string) => Promise<string>;
 }
 
 export interface LoadSummary {
@@ -73,11 +71,7 @@ const HOUR_MS = 3_600_000;
 
 /** Starts a campaign, which ends with the running test. */
 export async function startCampaign(options: CampaignOptions): Promise<Campaign> {
-  const {
-    processes,
-    targets = (webhooks) => webhooks.slice(0, 1),
-    route = async (webhook) => webhook,
-  } = options;
+  const { processes, targets = (webhooks) => webhooks.slice(0, 1) } = options;
   const database = await (options.createDatabase?.() ?? createTestDatabase({ connector: true }));
   onTestFinished(() => database.drop());
   const settings = {
@@ -94,7 +88,7 @@ export async function startCampaign(options: CampaignOptions): Promise<Campaign>
   const urls = await Promise.all(connectors.map((connector) => connector.live()));
   const readers = connectors.map((connector) => followFeed({ live: connector.live, token: TOKEN }));
   onTestFinished(async () => void (await Promise.all(readers.map((reader) => reader.close()))));
-  const webhooks = await Promise.all(urls.map((url) => route(`${url}/webhooks/messaging`)));
+  const webhooks = urls.map((url) => `${url}/webhooks/messaging`);
   const sender = createLoadSender({
     secret: SECRET,
     clock: systemClock,

@@ -50,7 +50,7 @@ export const PROJECTS = {
     'test/cli/{connector,doctor,platform,programs,quick-imports,scenario,start,supervisor}.test.ts',
     'test/package/dependencies.test.ts',
     'packages/conformance/test/command.test.ts',
-    'test/connector/{canary,canary-of-parts,shared-redis}.test.ts',
+    'test/connector/{canary,shared-redis}.test.ts',
     'test/connector/api/consumers.test.ts',
     'test/connector/consumers/{sinks/bullmq-sink,two-connectors}.test.ts',
     'test/connector/doctor/stores.test.ts',

@@ -5,8 +5,6 @@ import { createOutboxMetrics } from '../../../src/connector/outbox/queue-context
 import { queueSend } from '../../../src/connector/outbox/queue-send.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../../src/connector/service-client/service-errors.ts';
 import { oldestWaitMs } from '../../../src/connector/state/figures.ts';
-import { ERROR_CODES, ERRORS } from '../../../src/contract/service/errors.ts';
-import { decideSend } from '../../../src/patterns/send-policy.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { proves } from '../../support/proves.ts';
@@ -321,23 +319,6 @@ it('a clock a day ahead gives up no send: the last poll, by the clock of the ser
   await polled(bench.clock.now());
   await outbox.settle();
   expect([await bench.stateOf(id), bench.calls.length]).toEqual(['rejected', 1]);
-});
-
-describe('every error code', () => {
-  it.each(ERROR_CODES.map((code) => [code, ERRORS[code].statuses[0] ?? 400] as const))(
-    '%s ends as the policy says',
-    async (code, status) => {
-      const id = await bench.queueText(await bench.addConnection(), code);
-      bench.answer = () => refuse(code, status);
-      await bench.sendAll(await bench.running());
-      const now = bench.clock.now();
-      const situation = { attempts: 1, firstAttemptAt: now, now, inDoubt: false, random: 0 } as const;
-      const outcome = { kind: 'refused', status, code, retryAfterMs: null } as const;
-      const step = decideSend(outcome, { ...situation, carries: 'text' });
-      const expected = step.next === 'repeat' || step.next === 'hold' ? 'queued' : step.next;
-      expect(await bench.read(id)).toMatchObject({ state: expected, lastError: code, attempts: 1 });
-    },
-  );
 });
 
 it('the metrics count attempts by outcome, and sends by how they end, and measure attempts in seconds', async () => {
