@@ -2,7 +2,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { FIRST_ACCOUNT_ID, readAccount } from '../../../src/connector/accounts/account-store.ts';
 import { createAccounts } from '../../../src/connector/accounts/accounts.ts';
 import { ensureFirstAccount, firstAccountCandidate } from '../../../src/connector/accounts/first-account.ts';
-import { createRegistrations, LeaseLost } from '../../../src/connector/accounts/registrations.ts';
+import {
+  createRegistrations,
+  LeaseLost,
+  rotateSecret,
+} from '../../../src/connector/accounts/registrations.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { REGISTRATION } from '../../../src/connector/accounts/subscription-store.ts';
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
@@ -57,7 +61,7 @@ function lifeOf(process: string): Presence {
   return lives.get(process) ?? expect.fail(`there is no process ${process}`);
 }
 
-function options(process = 'p1', url = URL_A) {
+function options(process = 'p1', url: string | null = URL_A) {
   return {
     ...{ database, clock, presence: lifeOf(process) },
     keyRing,
@@ -67,7 +71,9 @@ function options(process = 'p1', url = URL_A) {
     noticeMs: 0,
   };
 }
-const register = (process?: string, url?: string) => registerOnce(options(process, url));
+const register = (process?: string, url?: string | null) => registerOnce(options(process, url));
+const rotate = (compromised = false) => rotateSecret(options(), compromised);
+const rotations = (): number => service.countRequests('/webhook/rotate');
 
 interface Stored {
   readonly sealed: string | null;
@@ -76,12 +82,24 @@ interface Stored {
   readonly acceptUntil: number | null;
   readonly pending: string | null;
   readonly url: string | null;
+  readonly callAt: number | null;
+  readonly compromised: boolean;
 }
+
+const UNMARKED = { pending: null, callAt: null, compromised: false };
+/** A dead process has announced a replacement. */
+const mark = (at = 1, compromised = false) =>
+  database.query(
+    `update connector.subscriptions set rotation_pending_owner = 'dead', rotation_pending_at = $1,
+       rotation_call_at = $1, rotation_compromised = $2`,
+    [at, compromised],
+  );
 
 async function stored() {
   const [row] = await database.query<Stored>(
     `select sealed_secret as sealed, sealed_previous_secret as previous, previous_max_timestamp as "maxTimestamp",
-            previous_accept_until as "acceptUntil", rotation_pending_owner as pending, registered_url as url
+            previous_accept_until as "acceptUntil", rotation_pending_owner as pending, registered_url as url,
+            rotation_call_at as "callAt", rotation_compromised as compromised
      from connector.subscriptions`,
   );
   if (row === undefined) return expect.fail('no subscription');
@@ -250,11 +268,6 @@ describe('the registrations of a process', () => {
   };
   const account = async () => (await readAccount(database, FIRST_ACCOUNT_ID)) ?? expect.fail('no account');
   const waits = () => notifier.notified.map(({ delayMs }) => delayMs);
-  const mark = () =>
-    database.query(
-      `update connector.subscriptions
-          set rotation_pending_owner = 'dead', rotation_pending_at = 1, rotation_call_at = 1`,
-    );
 
   it('report once that a secret was issued', async () => {
     const registrations = create();
@@ -414,4 +427,137 @@ it('a process stops although the service does not answer its registration', asyn
   await accounts.close();
   answer.resolve();
   await started;
+});
+
+describe('a rotation', () => {
+  beforeEach(() => register());
+
+  it('stores the new secret, and keeps the old one for deliveries signed before', async () => {
+    const first = service.webhook?.secret;
+    service.date = clock.now() + 400;
+    expect(await rotate()).toEqual({ at: clock.now(), previousAcceptedUntil: clock.now() + 35_000 });
+    expect(service.webhook?.secret).not.toBe(first);
+    expect(await stored()).toMatchObject({
+      sealed: service.webhook?.secret,
+      previous: first,
+      maxTimestamp: clock.now(),
+      acceptUntil: clock.now() + 35_000,
+      ...UNMARKED,
+    });
+  });
+
+  it.each([
+    ['our clock is behind', 90_123, 90_000 + 999],
+    ['our clock is ahead', -90_123, -91_000 + 999],
+  ])('takes the expiry of the old secret from the service if %s', async (_what, ahead, expected) => {
+    service.date = clock.now() + ahead;
+    await rotate();
+    expect((await stored()).maxTimestamp).toBe(clock.now() + expected);
+  });
+
+  it('of a compromised secret does not keep the old secret', async () => {
+    await rotate();
+    expect(await rotate(true)).toEqual({ at: clock.now(), previousAcceptedUntil: null });
+    expect(await stored()).toMatchObject({
+      sealed: service.webhook?.secret,
+      previous: null,
+      maxTimestamp: null,
+      acceptUntil: null,
+      ...UNMARKED,
+    });
+  });
+
+  it('is announced two seconds before the call, so that every process knows about it', async () => {
+    const begun = clock.now();
+    const rotating = rotateSecret({ ...options(), noticeMs: undefined }, false);
+    await clock.timerSet(2_000);
+    expect(await stored()).toMatchObject({ pending: expect.any(String), callAt: begun + 2_000 });
+    expect(rotations()).toBe(0);
+    await clock.advance(2_000);
+    expect(await rotating).toMatchObject({ at: begun + 2_000 });
+    expect(rotations()).toBe(1);
+  });
+
+  it('does not wait for a call that a clock hours ahead has announced', async () => {
+    await mark(clock.now() + 3 * 3_600_000);
+    expect(await rotate()).toMatchObject({ at: clock.now() });
+  });
+
+  it('does not start while another process is rotating', async () => {
+    const reached = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    service.onRequest = async () => {
+      reached.resolve();
+      await gate.promise;
+    };
+    const first = rotate();
+    await reached.promise;
+    expect(await rotate()).toBeNull();
+    gate.resolve();
+    expect(await first).not.toBeNull();
+    expect(rotations()).toBe(1);
+  });
+});
+
+describe('a rotation that fails', () => {
+  beforeEach(() => register());
+
+  it.each([
+    ['refused', { status: 429, body: { error: 'rate_limited' } }, 'rate_limited'],
+    ['declined', { status: 400, body: { error: 'invalid_webhook' } }, 'invalid_webhook'],
+  ])('changes nothing if it is %s', async (_what, fault, code) => {
+    const before = await stored();
+    service.fault = ({ path }) => (path === '/webhook/rotate' ? fault : undefined);
+    await expect(rotate()).rejects.toMatchObject({ code });
+    expect(await stored()).toEqual(before);
+  });
+
+  it('stays marked if its outcome is unknown, and the next registration ends the old secret at the time of the call', async () => {
+    const first = service.webhook?.secret;
+    service.fault = ({ path }) => (path === '/webhook/rotate' ? 'reset' : undefined);
+    const begun = clock.now();
+    await expect(rotate()).rejects.toMatchObject({ code: 'network' });
+    expect((await stored()).pending).toEqual(expect.any(String));
+    await clock.advance(300);
+    expect(await register()).toBe('registered');
+    expect(await stored()).toMatchObject({
+      sealed: service.webhook?.secret,
+      previous: first,
+      maxTimestamp: begun,
+      ...UNMARKED,
+    });
+  });
+});
+
+describe('a rotation that another process left unfinished', () => {
+  beforeEach(() => register());
+
+  it('is repeated, and the old secret ends at the time of the unfinished one', async () => {
+    const first = service.webhook?.secret;
+    const callAt = clock.now() - 20_000;
+    await mark(callAt);
+    expect(await register()).toBe('registered');
+    expect(await stored()).toMatchObject({ previous: first, maxTimestamp: callAt, ...UNMARKED });
+  });
+
+  it('is repeated by a rotation if the webhook was registered by hand', async () => {
+    await mark(clock.now() - 20_000);
+    expect(await register('p1', null)).toBe('registered');
+    expect(rotations()).toBe(1);
+    expect(await register('p1', null)).toBe('unchanged');
+    expect(rotations()).toBe(1);
+  });
+
+  it('stays marked as compromised', async () => {
+    await mark(clock.now() - 20_000, true);
+    await register();
+    expect(await stored()).toMatchObject({ previous: null, acceptUntil: null, ...UNMARKED });
+  });
+
+  it('stays unfinished while the service refuses it', async () => {
+    await mark(clock.now() - 20_000);
+    service.fault = () => ({ status: 401, body: { error: 'invalid_key' } });
+    await expect(register()).rejects.toMatchObject({ code: 'invalid_key' });
+    expect(await stored()).toMatchObject({ pending: expect.any(String), callAt: clock.now() - 20_000 });
+  });
 });

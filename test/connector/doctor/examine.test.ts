@@ -625,7 +625,9 @@ describe('refused deliveries', () => {
       return await system.ask('answers');
     };
     await noted('accepted', 2_000);
-    expect(await noted('accepted', 1_000)).toMatch(/^ok: [\s\S]*, in 1(?:\.[0-3])? s on average and 2 s at most/);
+    expect(await noted('accepted', 1_000)).toMatch(
+      /^ok: [\s\S]*, in 1(?:\.[0-3])? s on average and 2 s at most/,
+    );
     expect(await noted('accepted', 7_000)).toMatch(
       /^warning: Some answers were close to the time limit[\s\S]*7 s at most/,
     );

@@ -104,14 +104,6 @@ describe('an OAuth account of the service', () => {
     expect(entries).toMatchObject([{ refreshes: 1, revokedAt: null }]);
   });
 
-  it('survives a refresh that was cut off before the service had acted', async () => {
-    await expireToken();
-    await faultTokenEndpoint('reset');
-    await poll();
-    expect(await stateOf()).toBe('active');
-    expect((await running.ask('POST', '/v1/sync', { body: { accountId } })).status).toBe(200);
-  });
-
   it('ends if a lost answer has rotated its token, and misses nothing after a new consent', async () => {
     await expireToken();
     await faultTokenEndpoint('lost_answer');
@@ -132,13 +124,6 @@ describe('an OAuth account of the service', () => {
     expect(await shown(missed)).toMatchObject({ text: 'while nobody could read', firstSeenBy: 'poll' });
   });
 
-  it('ends immediately if the customer revokes the grant', async () => {
-    const { entries } = (await test.call('GET', '/grants?limit=1')).body;
-    await test.call('DELETE', `/grants/${entries[0].id}`);
-    await poll();
-    expect(await stateOf()).toBe('reauth_required');
-  });
-
   it('never sets or rotates a webhook, which might belong to the customer', async () => {
     const rotated = await running.ask('POST', '/v1/webhook/rotate', { body: { accountId } });
     expect(rotated).toMatchObject({ status: 409, body: { error: 'webhook_of_app' } });
@@ -151,12 +136,5 @@ describe('an OAuth account of the service', () => {
     // Every call here is by an access token: the account of the API key is at another service.
     expect((await calls('/connections')).length).toBeGreaterThan(0);
     expect(await calls('/webhook*')).toEqual([]);
-  });
-
-  it('revokes its grant when it is removed', async () => {
-    await running.ask('DELETE', `/v1/accounts/${accountId}`);
-    await running.connector.settle();
-    const { entries } = (await test.call('GET', '/grants?limit=1')).body;
-    expect(entries).toMatchObject([{ revokedAt: expect.any(String) }]);
   });
 });

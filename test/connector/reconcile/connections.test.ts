@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
+import { delivery, outage, recovery } from '../support/event-fixtures.ts';
 import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 
 const MINUTE = 60_000;
@@ -31,32 +32,14 @@ async function changes(): Promise<unknown[]> {
 
 /** What a webhook does when it brings a connection event. */
 async function bringEvent(connectionId: string, at: number, needsReconnect: boolean, accountId = ACCOUNT) {
-  await commitBatch(bench.database, {
-    now: bench.clock.now(),
-    deliveries: [
-      {
-        subscriptionId: FIRST_SUBSCRIPTION_ID,
-        accountId,
-        receivedAt: bench.clock.now(),
-        signedAt: at,
-        body: new Uint8Array(),
-        event: needsReconnect ? 'connection.disconnected' : 'connection.connected',
-        connection: {
-          connectionId,
-          accountId,
-          event: needsReconnect ? 'connection.disconnected' : 'connection.connected',
-          at,
-          phoneNumber: null,
-          label: null,
-          status: needsReconnect ? 'disconnected' : 'connected',
-          needsReconnect,
-          licenseStatus: null,
-          licenseExpires: null,
-          reason: needsReconnect ? 'AUTH_LOST' : null,
-        },
-      },
-    ],
-  });
+  const whole = needsReconnect ? outage(connectionId, at) : recovery(connectionId, at);
+  const nothing = { phoneNumber: null, label: null, licenseStatus: null, licenseExpires: null };
+  const now = bench.clock.now();
+  const told = delivery(
+    { connection: { ...whole, ...nothing, accountId } },
+    { subscriptionId: FIRST_SUBSCRIPTION_ID, receivedAt: now, signedAt: at },
+  );
+  await commitBatch(bench.database, { now, deliveries: [told] });
 }
 
 describe('a listing', () => {

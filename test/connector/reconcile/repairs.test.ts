@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
-import { WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
+import { delivery, received, status } from '../support/event-fixtures.ts';
 import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
 import type { ServiceMessage } from '../support/scripted-service.ts';
 
@@ -18,37 +18,19 @@ beforeEach(async () => {
 
 /** What a webhook does when it brings this message, or its present status. */
 async function bring(message: ServiceMessage): Promise<void> {
+  const { connectionId, id, createdAt } = message;
   const incoming = message.direction === 'incoming';
-  await commitBatch(bench.database, {
-    now: bench.clock.now(),
-    deliveries: [
-      {
-        subscriptionId: FIRST_SUBSCRIPTION_ID,
-        accountId: ACCOUNT,
-        receivedAt: bench.clock.now(),
-        signedAt: bench.clock.now(),
-        body: new Uint8Array(),
-        event: incoming ? 'message.received' : 'message.status',
-        message: {
-          connectionId: message.connectionId,
-          messageId: message.id,
-          accountId: ACCOUNT,
-          source: 'webhook',
-          direction: message.direction,
-          peer: null,
-          text: null,
-          mediaUrl: null,
-          mediaType: null,
-          status: incoming ? null : (message.status as 'sent'),
-          errorMessage: null,
-          reference: null,
-          waMessageId: null,
-          createdAt: message.createdAt,
-          webhookSeen: incoming ? WEBHOOK_SEEN.received : WEBHOOK_SEEN[message.status as 'sent'],
-        },
-      },
-    ],
-  });
+  const told = { accountId: ACCOUNT, createdAt, peer: null, text: null };
+  const facts = incoming
+    ? received(connectionId, id, told)
+    : status(connectionId, id, message.status as 'sent', createdAt, told);
+  const now = bench.clock.now();
+  const event = incoming ? 'message.received' : 'message.status';
+  const whole = delivery(
+    { message: facts },
+    { subscriptionId: FIRST_SUBSCRIPTION_ID, receivedAt: now, signedAt: now, event },
+  );
+  await commitBatch(bench.database, { now, deliveries: [whole] });
 }
 
 async function pollAfter(ms: number): Promise<void> {
