@@ -45,3 +45,12 @@ it('a restore does not wait until clients pause, and their sends have receipts a
   const { entries } = await test.sandbox<{ entries: object[] }>('GET', '/messages?q=status:sent');
   expect(entries).toEqual([]);
 });
+
+it('50 snapshots are kept, and another one once one of them is removed', async () => {
+  const take = () => test.sandbox('POST', '/snapshots', {});
+  const { entries } = await test.sandbox<{ entries: object[] }>('GET', '/snapshots');
+  for (let taken = entries.length; taken < 50; taken += 1) await take();
+  await expect(take()).rejects.toThrow('There are 50 snapshots: remove one first.');
+  await test.sandbox('DELETE', `/snapshots/${snapshot}`);
+  await take();
+});

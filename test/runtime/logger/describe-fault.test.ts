@@ -101,5 +101,6 @@ describe('scrubbing a text', () => {
 
   it('hides the value of a long name', () => {
     expect(scrubText(`${'x'.repeat(80)}_token=abc def`)).toBe(`${'x'.repeat(80)}_token=[hidden] def`);
+    expect(scrubText('401 for basic dTpw and Bearer abc')).toBe('401 for basic [hidden] and Bearer [hidden]');
   });
 });
