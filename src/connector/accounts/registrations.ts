@@ -81,11 +81,12 @@ export class LeaseLost extends Error {
 }
 
 /**
- * The webhooks of all API keys, and their secrets. Not those of grants: an OAuth app has its webhook where it
- * is registered. What these calls would change for an access token is not specified; it might be the customer's
- * own webhook. Each is registered at its own path. The key of the duty is the subscription. A registration is due when a process starts or a credential changes, and at once while a secret is in doubt:
- * marked as being replaced, but no living process is replacing it. A failure stops nothing else: deliveries
- * signed with the stored secret are still accepted.
+ * The webhooks of all API keys, and their secrets. Not those of grants: an OAuth app has its webhook where it is
+ * registered. What these calls would change for an access token is not specified; it might be the customer's own
+ * webhook. Each is registered at its own path. The key of the duty is the subscription. A registration is due when a
+ * process starts or a credential changes, and at once while a secret is in doubt: marked as being replaced, but no
+ * living process is replacing it. A failure stops nothing else: deliveries signed with the stored secret are still
+ * accepted.
  */
 export function createRegistrations(options: RegistrationsOptions) {
   const { database, keyRing, clock, logger, publicUrl, onIssued } = options;

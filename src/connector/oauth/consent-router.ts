@@ -19,10 +19,10 @@ const SECRET = /^[\w-]{43}$/;
 const NAME_CHARACTERS = 22;
 
 /**
- * The cookies that bind consents to browsers: one for each consent, so that a browser can have several. On https their names begin with `__Host-`: only this host
- * can set them, and they are never sent over plain http. Plain http is possible only on this machine. A browser
- * may refuse `Secure` there (Safari does), and with it the prefix, so both are omitted; then other programs on
- * this machine, at any port of the same host, can read and set the cookie.
+ * The cookies that bind consents to browsers: one for each consent, so that a browser can have several. On https their
+ * names begin with `__Host-`: only this host can set them, and they are never sent over plain http. Plain http is
+ * possible only on this machine. A browser may refuse `Secure` there (Safari does), and with it the prefix, so both are
+ * omitted; then other programs on this machine, at any port of the same host, can read and set the cookie.
  */
 function createBrowserCookies(publicUrl: string) {
   const isSecure = new URL(publicUrl).protocol === 'https:';

@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, gt, sql } from 'drizzle-orm';
+import { and, eq, gt, sql } from 'drizzle-orm';
 import { LISTED_PARKED } from '../../contract/connector/consumers.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
@@ -9,20 +9,12 @@ import { readConsumerFigures } from './figures.ts';
 /** A parked connection. Times in epoch milliseconds. */
 type ParkedConnection = Omit<ParkedRow, 'key' | 'partition' | 'revision'>;
 
-const {
-  sealedSecret: _secret,
-  sealedPreviousSecret: _previousSecret,
-  sealedRedisUrl,
-  version: _version,
-  ...SHOWN
-} = getTableColumns(consumers);
-
 /** Consumers by name: settings without secrets, figures, and some parked connections. Throws as `query` does. */
 export async function readConsumerStates(
   db: Queryable,
   wanted: { readonly name: string } | { readonly after: string | null; readonly limit: number },
 ) {
-  const { name } = consumers;
+  const { name, sealedRedisUrl } = consumers;
   const listed = sql`
     select ${parked.connectionId} as "connectionId", ${parked.seq}, ${parked.attempts}, ${parked.dueAt} as "dueAt",
            ${parked.lastError} as "lastError", ${parked.since}
@@ -31,7 +23,20 @@ export async function readConsumerStates(
   const isOne = 'name' in wanted;
   const rows = await orm(db)
     .select({
-      ...SHOWN,
+      name,
+      state: consumers.state,
+      disabledReason: consumers.disabledReason,
+      filter: consumers.filter,
+      batch: consumers.batch,
+      concurrency: consumers.concurrency,
+      attempts: consumers.attempts,
+      deadlineMs: consumers.deadlineMs,
+      historic: consumers.historic,
+      placeChanges: consumers.placeChanges,
+      placeMs: consumers.placeMs,
+      settings: consumers.settings,
+      previousUntil: consumers.previousUntil,
+      createdAt: consumers.createdAt,
       ownRedis: sql<boolean>`${sealedRedisUrl} is not null`,
       listed: sql<readonly ParkedConnection[]>`array(select to_json(w) from (${listed}) w)`,
     })
