@@ -84,7 +84,7 @@ CREATE TABLE "connector"."oauth_grants" (
 	"version" bigint DEFAULT 1 NOT NULL,
 	"sealed_access_token" text NOT NULL,
 	"sealed_refresh_token" text,
-	"access_expires_at" bigint,
+	"access_expires_at" bigint NOT NULL,
 	"refreshed_at" bigint NOT NULL,
 	"refresh_owner" text,
 	"refresh_until" bigint,

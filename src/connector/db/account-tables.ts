@@ -152,8 +152,8 @@ export const oauthGrants = connectorSchema.table('oauth_grants', {
   sealedAccessToken: text('sealed_access_token').notNull(),
   /** Null: the server issued none, so the grant ends with its access token. */
   sealedRefreshToken: text('sealed_refresh_token'),
-  /** On our clock; null if the server did not report it. */
-  accessExpiresAt: epochMs('access_expires_at'),
+  /** On our clock. */
+  accessExpiresAt: epochMs('access_expires_at').notNull(),
   refreshedAt: epochMs('refreshed_at').notNull(),
   /** Set before a refresh is sent, cleared with its outcome. It expires if its process dies. */
   refreshOwner: text('refresh_owner'),

@@ -10,8 +10,8 @@ import type { IssuedTokens } from './authorization-server.ts';
 export interface TokenPair {
   readonly accessToken: string;
   readonly refreshToken: string | null;
-  /** On our clock, epoch ms; null if the server did not state it. */
-  readonly expiresAt: number | null;
+  /** On our clock, epoch ms. */
+  readonly expiresAt: number;
 }
 
 /** A stored grant. Times in epoch milliseconds of our clock. */
@@ -169,22 +169,17 @@ export async function endGrant(
   return rows.length > 0;
 }
 
-/**
- * Grants of an app whose access token expires before `before`, or has no stated expiry and is old; the most
- * urgent first.
- */
+/** Grants of an app whose access token expires before `before`, the most urgent first. */
 export async function listAgeing(
   db: Queryable,
   subscriptionId: string,
   times: {
     readonly now: number;
     readonly before: number;
-    readonly olderThan: number;
     readonly limit: number;
   },
 ) {
   const { accountId, version, accessExpiresAt } = g;
-  const isOld = and(isNull(accessExpiresAt), lte(g.refreshedAt, times.olderThan));
   return await orm(db)
     .select({ accountId, version, accessExpiresAt })
     .from(g)
@@ -194,7 +189,7 @@ export async function listAgeing(
         eq(accounts.subscriptionId, subscriptionId),
         isNull(g.endedAt),
         isNotNull(g.sealedRefreshToken),
-        or(lte(accessExpiresAt, times.before), isOld),
+        lte(accessExpiresAt, times.before),
         or(isNull(g.refreshOwner), lte(g.refreshUntil, times.now)),
         isWaitOver(times.now),
       ),

@@ -301,15 +301,13 @@ export function createGrantCredentials(options: RefreshGrantOptions) {
 }
 
 function isUsable({ expiresAt }: TokenPair, now: number): boolean {
-  return expiresAt === null || expiresAt - now > USABLE_MS;
+  return expiresAt - now > USABLE_MS;
 }
 
 const LOOK_EVERY_MS = 20_000;
 /** An access token is refreshed this long before its end, or earlier by up to the jitter. */
 const EARLY_MS = 3 * 60_000;
 const JITTER_MS = 60_000;
-/** Used if a server states no lifetime: often enough that no refresh token expires through disuse. */
-const UNKNOWN_END_MS = 12 * 3_600_000;
 const MAX_CONCURRENT = 8;
 const MAX_AT_A_LOOK = 500;
 
@@ -332,11 +330,9 @@ export function createGrantKeeper(options: GrantKeeperOptions): Repeat {
 
   async function keep(stopping: AbortSignal): Promise<void> {
     const now = clock.now();
-    const times = { now, before: now + EARLY_MS + JITTER_MS, olderThan: now - UNKNOWN_END_MS };
-    const ageing = await listAgeing(database, subscriptionId, { ...times, limit: MAX_AT_A_LOOK });
-    const due = ageing.filter(
-      ({ accessExpiresAt }) =>
-        accessExpiresAt === null || accessExpiresAt - now <= EARLY_MS + random() * JITTER_MS,
+    const times = { now, before: now + EARLY_MS + JITTER_MS, limit: MAX_AT_A_LOOK };
+    const due = (await listAgeing(database, subscriptionId, times)).filter(
+      ({ accessExpiresAt }) => accessExpiresAt - now <= EARLY_MS + random() * JITTER_MS,
     );
     const next = due.values();
     const worker = async (): Promise<void> => {

@@ -12,7 +12,7 @@ import { collectLog } from '../../support/log-to.ts';
 import { openForDoctor } from '../doctor/examined-system.ts';
 import { silentLogger } from '../support/event-fixtures.ts';
 import { TOKEN, WEBHOOK_URL } from '../support/running-connector.ts';
-import { APP_SECRET, useGrants } from './grant-world.ts';
+import { APP_SECRET, MINUTE, useGrants } from './grant-world.ts';
 
 const grants = useGrants();
 const { ask, accountOf, connect, poll } = grants;
@@ -169,12 +169,12 @@ describe('the doctor', () => {
 
   it('explains how to consent again if a grant has ended or is from before the cut-over', async () => {
     const id = await connect();
-    const expire = (at: number | null) =>
+    const expire = (at: number) =>
       grants.world.database.query('update connector.oauth_grants set access_expires_at = $1', [at]);
     await expire(grants.world.clock.now());
     const expired = 'Its access token has expired; a worker refreshes it.';
     expect(finding(await examineAccount(id), 'service')?.says).toBe(expired);
-    await expire(null);
+    await expire(grants.world.clock.now() + 60 * MINUTE);
     grants.world.service.events = ['message.received'];
     const old = finding(await examineAccount(id), 'events');
     expect(old?.verdict).toBe('problem');
