@@ -1,16 +1,7 @@
-import {
-  type ReadConnectionListItem,
-  readConnectionList,
-  readWebhook,
-} from '../../contract/service/read-answers.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
-import {
-  createServiceCaller,
-  readBody,
-  type ServiceAnswer,
-  type ServiceCall,
-} from '../service-client/call-service.ts';
-import { ServiceAnswerUnreadable, ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
+import { abortAfter } from '../../runtime/clock/deadline.ts';
+import { createServiceClient } from '../service-client/service-client.ts';
+import { ServiceError, ServiceRefusal } from '../service-client/service-errors.ts';
 
 const DEADLINE_MS = 8_000;
 /** An id that no connection has: a caller with the scope receives `not_found`. */
@@ -23,53 +14,38 @@ export type Asked<T> =
       readonly value: T;
       /** How long it took, in milliseconds. */
       readonly ms: number;
-      /** How far the service's clock is ahead, accurate to half a second and half of `ms`; null without a `Date`. */
-      readonly aheadMs: number | null;
+      /** The middle of the call on our clock, epoch ms. */
+      readonly at: number;
     }
   | { readonly ok: false; readonly error: ServiceError };
 
-/** Calls that change nothing at the service. Each is made once, even if several checks need it. */
-export interface ServiceCalls {
-  /** `GET /connections`: `messaging.read`. */
-  connections(): Promise<Asked<readonly ReadConnectionListItem[]>>;
-  /** `GET /webhook`: `messaging.events`. */
-  webhook(): Promise<Asked<ReturnType<typeof readWebhook>>>;
-  /**
-   * `GET /connections/{id}` of an unknown id: `messaging.manage`. True unless the scope is refused, null if
-   * unknown.
-   */
-  mayManage(): Promise<boolean | null>;
-  /** `POST /messages/read` for an unknown connection, which has no effect: `messaging.send`. */
-  maySend(): Promise<boolean | null>;
-}
+export type ServiceCalls = ReturnType<typeof createServiceCalls>;
 
-/** Creates the calls for one credential. */
+/**
+ * Calls that change nothing at the service, with one credential. Each is made once, even if several checks need it.
+ */
 export function createServiceCalls(options: {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly clock: Clock;
-}): ServiceCalls {
+}) {
   const { baseUrl, apiKey, clock } = options;
-  const call = createServiceCaller({ baseUrl, token: () => apiKey, clock });
+  const client = createServiceClient({ baseUrl, token: () => apiKey, clock });
 
-  async function ask<T>(
-    request: Pick<ServiceCall, 'method' | 'path' | 'body'>,
-    read: (body: unknown) => T,
-  ): Promise<Asked<T>> {
+  async function ask<T>(call: (signal: AbortSignal) => Promise<T>): Promise<Asked<T>> {
     const begun = clock.elapsed();
     try {
-      const answer = await call({ ...request, deadlineMs: DEADLINE_MS });
+      const value = await abortAfter(clock, DEADLINE_MS, call);
       const ms = clock.elapsed() - begun;
-      return { ok: true, value: read(readBody(answer)), ms, aheadMs: aheadBy(answer, clock.now() - ms / 2) };
+      return { ok: true, value, ms, at: clock.now() - ms / 2 };
     } catch (error) {
       if (error instanceof ServiceError) return { ok: false, error };
-      // A body that is not validated.
-      return { ok: false, error: new ServiceAnswerUnreadable('its body has another shape') };
+      throw error;
     }
   }
 
-  async function hasScope(request: Pick<ServiceCall, 'method' | 'path' | 'body'>): Promise<boolean | null> {
-    const asked = await ask(request, () => undefined);
+  async function hasScope(call: (signal: AbortSignal) => Promise<unknown>): Promise<boolean | null> {
+    const asked = await ask(call);
     if (asked.ok) return true;
     if (!(asked.error instanceof ServiceRefusal)) return null;
     if (asked.error.code === 'insufficient_scope') return false;
@@ -82,16 +58,13 @@ export function createServiceCalls(options: {
   };
 
   return {
-    connections: once(() =>
-      ask({ method: 'get', path: 'connections' }, (body) => readConnectionList(body).items),
-    ),
-    webhook: once(() => ask({ method: 'get', path: 'webhook' }, readWebhook)),
-    mayManage: once(() => hasScope({ method: 'get', path: `connections/${NO_CONNECTION}` })),
-    maySend: once(() => hasScope({ method: 'post', path: 'messages/read', body: {} })),
+    /** `GET /connections`: `messaging.read`. */
+    connections: once(() => ask(client.listConnections)),
+    /** `GET /webhook`: `messaging.events`. */
+    webhook: once(() => ask(client.getWebhook)),
+    /** `GET /connections/{id}`: `messaging.manage`. True unless the scope is refused, null if unknown. */
+    mayManage: once(() => hasScope((signal) => client.getConnection(NO_CONNECTION, signal))),
+    /** `POST /messages/read` for an unknown connection, which has no effect: `messaging.send`. */
+    maySend: once(() => hasScope((signal) => client.markRead({ connectionId: NO_CONNECTION }, signal))),
   };
-}
-
-/** `Date` is truncated to the second: half a second is the best estimate for the rest. */
-function aheadBy({ date }: ServiceAnswer, ours: number): number | null {
-  return date === null ? null : date + 500 - ours;
 }

@@ -19,7 +19,9 @@ export const clockCheck: Check<ServiceCheckInput> = {
   title: 'clocks of this machine and of the service',
   async run({ account, service, database, clock }) {
     const asked = await service.connections();
-    const ahead = asked.ok ? asked.aheadMs : null;
+    const date = asked.ok ? asked.value.date : null;
+    // It is truncated to the second: half a second is the best estimate for the rest.
+    const ahead = asked.ok && date !== null ? date + 500 - asked.at : null;
     const since = clock.now() - 2 * 3_600_000;
     const tallies = database === null ? null : await readTallies(database, since, account.subscriptionId);
     const ages = tallies?.get('age') ?? null;

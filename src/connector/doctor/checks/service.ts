@@ -15,7 +15,7 @@ export const serviceCheck: Check<ServiceCheckInput> = {
     const asked = await service.connections();
     if (!asked.ok) return explainFailure(asked.error, account, settings);
     const evidence = [
-      `GET /connections answered in ${span(asked.ms)} with ${count(asked.value.length, 'connection')}.`,
+      `GET /connections answered in ${span(asked.ms)} with ${count(asked.value.items.length, 'connection')}.`,
     ];
     return asked.ms > SLOW_MS
       ? warning('The service answers slowly.', {
