@@ -64,17 +64,20 @@ export interface SealedValue {
   readonly what: string;
   readonly context: string;
   readonly sealed: string;
+  /** Where it is stored. */
+  readonly at: (typeof SEALED_COLUMNS)[number];
 }
 
 /** All sealed values. Throws as `query` does. */
 export async function listSealed(db: Queryable): Promise<SealedValue[]> {
   const values: SealedValue[] = [];
-  for (const { table, key, column, context } of SEALED_COLUMNS) {
+  for (const at of SEALED_COLUMNS) {
+    const { table, key, column, context } = at;
     const rows = await db.query<{ id: string; sealed: string }>(
       `select ${key} as id, ${column} as sealed from connector.${table} where ${column} is not null order by 1`,
     );
     const what = column.replace('sealed_', '').replaceAll('_', ' ');
-    values.push(...rows.map(({ id, sealed }) => ({ id, what, context: context(id), sealed })));
+    values.push(...rows.map(({ id, sealed }) => ({ id, what, context: context(id), sealed, at })));
   }
   return values;
 }
@@ -86,20 +89,15 @@ export async function listSealed(db: Queryable): Promise<SealedValue[]> {
  */
 export async function resealSecrets(database: Database, keyRing: KeyRing): Promise<number> {
   let resealed = 0;
-  for (const { table, key, column, context } of SEALED_COLUMNS) {
-    const rows = await database.query<{ id: string; sealed: string }>(
-      `select ${key} as id, ${column} as sealed from connector.${table} where ${column} is not null`,
+  for (const { id, context, sealed, at } of await listSealed(database)) {
+    if (keyRing.isCurrent(sealed)) continue;
+    const fresh = await keyRing.seal(await keyRing.open(sealed, context), context);
+    // If another process has stored a newer secret in the meantime, that one is kept.
+    await database.query(
+      `update connector.${at.table} set ${at.column} = $3 where ${at.key} = $1 and ${at.column} = $2`,
+      [id, sealed, fresh],
     );
-    for (const { id, sealed } of rows) {
-      if (keyRing.isCurrent(sealed)) continue;
-      const fresh = await keyRing.seal(await keyRing.open(sealed, context(id)), context(id));
-      // If another process has stored a newer secret in the meantime, that one is kept.
-      await database.query(
-        `update connector.${table} set ${column} = $3 where ${key} = $1 and ${column} = $2`,
-        [id, sealed, fresh],
-      );
-      resealed += 1;
-    }
+    resealed += 1;
   }
   return resealed;
 }
