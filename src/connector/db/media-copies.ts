@@ -3,9 +3,8 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { CHANGE } from './facts.ts';
 import { heldByLiving, heldLease, type Lease } from './lease.ts';
-import { MESSAGE_CHANGE } from './merge-statement.ts';
+import { messageUpdates } from './merge-statement.ts';
 import { COPY_WAITS, mediaKeeping, messages, type StoredCopy } from './message-tables.ts';
-import { writeChanges } from './write-changes.ts';
 
 /* The copies of files, as the rows of their messages know them. Each function throws as `query` does. */
 
@@ -91,13 +90,9 @@ const update = (mask: number): string => `
    RETURNING m.*`;
 const NOTE = `WITH kept AS (${update(CHANGE.bookkeeping)}) SELECT count(*) AS count FROM kept`;
 
-const changed = (at: string, source: string): string => `
-${writeChanges({
-  made: ['kept'],
-  changes: [{ ...MESSAGE_CHANGE, type: `'message.updated'`, at, source: `'${source}'`, from: 'FROM kept m' }],
-})}
+const TELL = `WITH kept AS (${update(CHANGE.fields)}),
+${messageUpdates('kept', '$9::bigint', 'media')}
 SELECT count(*) AS count FROM kept`;
-const TELL = `WITH kept AS (${update(CHANGE.fields)}),${changed('$9::bigint', 'media')}`;
 
 const parametersOf = (lease: Lease, { connectionId, id, copy }: Found, next: NextCopy): unknown[] => [
   lease.name,
@@ -136,7 +131,9 @@ WITH kept AS (
    WHERE m.connection_id = $1 AND m.id = $2 AND NOT m.erased AND m.media_url IS NOT NULL
      AND coalesce(m.media_copy ->> 'state', 'gone') IN ('gone', 'failed')
   RETURNING m.*
-),${changed('$3::bigint', 'api')}`;
+),
+${messageUpdates('kept', '$3::bigint', 'api')}
+SELECT count(*) AS count FROM kept`;
 
 /** Has the worker fetch a file that it does not keep, or failed to fetch. Changes nothing in another state. */
 export async function askForCopy(

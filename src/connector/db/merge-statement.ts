@@ -1,7 +1,7 @@
 import { getTableColumns } from 'drizzle-orm';
 import { CONNECTION_DATA, changedFields, connectionChange, isReleased } from './connection-rows.ts';
 import { CHANGE, type FactSource, IN_FEED } from './facts.ts';
-import { changes } from './feed-tables.ts';
+import { type ChangeSource, changes } from './feed-tables.ts';
 import type { FoldedConnection, FoldedMessage } from './fold-facts.ts';
 import { columnNames, Parameters } from './input-columns.ts';
 import { heldLease } from './lease.ts';
@@ -123,7 +123,7 @@ const SHOWN_UNLESS_STATUS = Object.fromEntries(
 );
 
 /** A change of the message in the row `m`, without its type, time and source. */
-export const MESSAGE_CHANGE = {
+const MESSAGE_CHANGE = {
   accountId: 'm.account_id',
   connectionId: 'm.connection_id',
   messageId: 'm.id',
@@ -131,6 +131,15 @@ export const MESSAGE_CHANGE = {
   previousStatus: 'm.previous_status',
   ...SHOWN,
 };
+
+/** CTEs of `writeChanges` that write one `message.updated` for each row of the CTE `rows`. `at` is an SQL expression. */
+export const messageUpdates = (rows: string, at: string, source: ChangeSource): string =>
+  writeChanges({
+    made: [rows],
+    changes: [
+      { ...MESSAGE_CHANGE, type: `'message.updated'`, at, source: `'${source}'`, from: `FROM ${rows} m` },
+    ],
+  });
 
 interface MergeForm {
   readonly events: boolean;

@@ -1,7 +1,6 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import { CHANGE } from './facts.ts';
-import { MESSAGE_CHANGE } from './merge-statement.ts';
-import { writeChanges } from './write-changes.ts';
+import { messageUpdates } from './merge-statement.ts';
 
 const NAME = `
 WITH named AS (
@@ -10,18 +9,7 @@ WITH named AS (
    WHERE m.id = $1 AND m.connection_id = $2 AND NOT m.erased AND (m.peer IS NULL OR (m.peer_named AND m.peer <> $3::text))
   RETURNING m.*
 ),
-${writeChanges({
-  made: ['named'],
-  changes: [
-    {
-      ...MESSAGE_CHANGE,
-      type: `'message.updated'`,
-      at: '$4::bigint',
-      source: `'api'`,
-      from: 'FROM named m',
-    },
-  ],
-})}
+${messageUpdates('named', '$4::bigint', 'api')}
 SELECT count(*) AS count FROM named`;
 
 /**

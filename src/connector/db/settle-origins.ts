@@ -1,8 +1,7 @@
 import type { Queryable } from '../../runtime/database/database.ts';
 import { CHANGE } from './facts.ts';
-import { MESSAGE_CHANGE } from './merge-statement.ts';
+import { messageUpdates } from './merge-statement.ts';
 import { mayBeOfSend } from './outbox-tables.ts';
-import { writeChanges } from './write-changes.ts';
 
 const SETTLE = `
 WITH settled AS (
@@ -14,18 +13,7 @@ WITH settled AS (
    WHERE m.id = open.id AND m.connection_id = open.connection_id
   RETURNING m.*
 ),
-${writeChanges({
-  made: ['settled'],
-  changes: [
-    {
-      ...MESSAGE_CHANGE,
-      type: `'message.updated'`,
-      at: '$2::bigint',
-      source: `'send'`,
-      from: 'FROM settled m',
-    },
-  ],
-})}
+${messageUpdates('settled', '$2::bigint', 'send')}
 SELECT count(*) AS count FROM settled`;
 
 /**
