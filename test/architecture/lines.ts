@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28280],
+  ['src/connector', 28095],
   ['src/runtime', 8415],
   ['src/platform', 13299],
   ['src/sandbox', 4845],

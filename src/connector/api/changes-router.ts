@@ -1,4 +1,4 @@
-import type { RequestHandler, Router } from 'express';
+import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import { type Change, streamChangesQuery } from '../../contract/connector/changes.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
@@ -18,14 +18,7 @@ export interface ChangesRouterOptions {
   readonly allow: (endpoint: 'streamChanges') => RequestHandler;
 }
 
-export interface ChangesRouter {
-  /** Serves `GET /v1/changes/stream`. */
-  readonly router: Router;
-  /** `GET /v1/changes`. */
-  readonly listChanges: Operation<'listChanges'>;
-  /** Ends the open streams and rejects new ones, so that a server can drain. */
-  endStreams(): void;
-}
+export type ChangesRouter = ReturnType<typeof createChangesRouter>;
 
 /** Maximum number of open streams per process: each holds a socket and reads the feed. */
 const MAX_STREAMS = 200;
@@ -35,7 +28,7 @@ const TOO_MANY = `The maximum of ${MAX_STREAMS} change streams is open; retry af
 const LAST_EVENT_ID = /^\d{1,16}$/;
 
 /** The feed over HTTP. Database errors go to the error handler. */
-export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions): ChangesRouter {
+export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions) {
   const ending = new AbortController();
   let streams = 0;
 
@@ -47,6 +40,7 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
     return await feed.position();
   }
 
+  /** `GET /v1/changes`. */
   const listChanges: Operation<'listChanges'> = async ({ query }) => {
     const { after = 0, limit, accountId, connectionId } = query;
     const page = after === 'latest' ? null : await feed.pageAfter(after, limit, { accountId, connectionId });
@@ -102,7 +96,13 @@ export function createChangesRouter({ feed, clock, allow }: ChangesRouterOptions
     }
   });
 
-  return { router, listChanges, endStreams: () => ending.abort() };
+  return {
+    /** Serves `GET /v1/changes/stream`. */
+    router,
+    listChanges,
+    /** Ends the open streams and rejects new ones, so that a server can drain. */
+    endStreams: (): void => ending.abort(),
+  };
 }
 
 function toEvent(change: Change): string {

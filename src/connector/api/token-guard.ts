@@ -28,15 +28,7 @@ export function apiTokensOf(settings: {
 type Handler = (request: Request, response: Response, next: NextFunction) => void;
 
 /** Authenticates callers and checks their rights. */
-export interface TokenGuard {
-  /** Passes only requests with a valid token; all others get a 401. */
-  readonly authenticate: Handler;
-  /**
-   * Passes only requests whose token has the right that the endpoint requires; for all others, a 403 names
-   * the right.
-   */
-  allow(name: ConnectorEndpointName): Handler;
-}
+export type TokenGuard = ReturnType<typeof createTokenGuard>;
 
 const BEARER = /^Bearer +([^\s]+) *$/i;
 /** Key under which the name of the caller is stored. */
@@ -51,10 +43,7 @@ export function tokenOf(response: Response): ApiToken | undefined {
  * Protects the API with these tokens. A token is compared with all of them in constant time. Wrong tokens are
  * audited. A valid token is accepted whatever its address did before.
  */
-export function createTokenGuard(options: {
-  readonly tokens: readonly ApiToken[];
-  readonly audit: Audit;
-}): TokenGuard {
+export function createTokenGuard(options: { readonly tokens: readonly ApiToken[]; readonly audit: Audit }) {
   const { audit } = options;
   const known = options.tokens.map((token) => ({ token, hash: hash(token.token) }));
 
@@ -84,11 +73,16 @@ export function createTokenGuard(options: {
   }
 
   return {
-    authenticate(request, response, next) {
+    /** Passes only requests with a valid token; all others get a 401. */
+    authenticate(request: Request, response: Response, next: NextFunction): void {
       identify(request, response, `${request.method} ${request.baseUrl || request.path}`);
       next();
     },
-    allow(name) {
+    /**
+     * Passes only requests whose token has the right that the endpoint requires; for all others, a 403 names
+     * the right.
+     */
+    allow(name: ConnectorEndpointName): Handler {
       const endpoint = CONNECTOR_ENDPOINTS[name];
       if (!('right' in endpoint)) throw new TypeError(`${name} takes no token`);
       const { right, method, path } = endpoint;

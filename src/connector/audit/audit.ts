@@ -48,15 +48,7 @@ export interface AuditFacts {
 }
 
 /** Writes security events to the log. */
-export interface Audit {
-  /**
-   * Writes one line at `info`, unless too many of this event occurred within the minute; those are only
-   * counted.
-   */
-  note(event: AuditEvent, facts: AuditFacts): void;
-  /** Logs how many lines were omitted, if any. */
-  close(): void;
-}
+export type Audit = ReturnType<typeof createAudit>;
 
 /** Maximum number of lines for one event in a minute: unauthenticated clients can cause some of them. */
 const LINES_A_MINUTE = 60;
@@ -66,7 +58,7 @@ const MINUTE_MS = 60_000;
  * Creates the audit log of one process. Each event has its own limit, so that a flood of one does not hide
  * others.
  */
-export function createAudit({ logger, clock }: { readonly logger: Logger; readonly clock: Clock }): Audit {
+export function createAudit({ logger, clock }: { readonly logger: Logger; readonly clock: Clock }) {
   /** How often each event occurred in its current minute, which its first line begins. */
   const minutes = new Map<AuditEvent, { count: number; readonly cancel: () => void }>();
 
@@ -79,7 +71,11 @@ export function createAudit({ logger, clock }: { readonly logger: Logger; readon
   }
 
   return {
-    note(event, facts) {
+    /**
+     * Writes one line at `info`, unless too many of this event occurred within the minute; those are only
+     * counted.
+     */
+    note(event: AuditEvent, facts: AuditFacts): void {
       const minute = minutes.get(event) ?? {
         count: 0,
         cancel: clock.after(MINUTE_MS, () => endMinute(event)),
@@ -88,7 +84,8 @@ export function createAudit({ logger, clock }: { readonly logger: Logger; readon
       minute.count += 1;
       if (minute.count <= LINES_A_MINUTE) logger.info({ event, ...facts }, 'audit');
     },
-    close() {
+    /** Logs how many lines were omitted, if any. */
+    close(): void {
       for (const event of [...minutes.keys()]) endMinute(event);
     },
   };

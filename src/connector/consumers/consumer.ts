@@ -39,17 +39,7 @@ export interface ConsumerOptions extends Base {
 }
 
 /** A consumer in this process. */
-export interface Consumer {
-  /** Looks for partitions to take or to give back, and for what other processes have parked. Throws as `query` does. */
-  check(): Promise<void>;
-  /**
-   * Resolves when the feed was read to its end, what is due was called, unless the consumer is away, and everything is
-   * written. Throws as `query` does.
-   */
-  settle(): Promise<void>;
-  /** Gives the partitions back: calls in progress get a few seconds, then places are written exactly. */
-  close(): Promise<void>;
-}
+export type Consumer = ReturnType<typeof createConsumer>;
 
 /** Longer than any wait after a failure. */
 const LONGEST_WAIT_MS = LONGEST_ASKED_MS + 60_000;
@@ -61,7 +51,7 @@ const GRACE_MS = 8_000;
 const RETRY_MS = 1_000;
 
 /** Runs a consumer in this process: reads the feed, calls the sink, and writes how far it is. */
-export function createConsumer(options: ConsumerOptions): Consumer {
+export function createConsumer(options: ConsumerOptions) {
   const { database, clock, logger, presence, row, sink, feed, metrics } = options;
   const { name } = row;
   /** Keys that can be called, those that wait until nothing else does, and those whose entries must be read before. */
@@ -390,8 +380,13 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   }
 
   return {
+    /** Looks for partitions to take or to give back, and for what other processes have parked. Throws as `query` does. */
     check,
-    async settle() {
+    /**
+     * Resolves when the feed was read to its end, what is due was called, unless the consumer is away, and everything is
+     * written. Throws as `query` does.
+     */
+    async settle(): Promise<void> {
       const { lastSeq } = await feed.position();
       await check();
       for (;;) {
@@ -401,7 +396,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
         else if (!(await serially(write))) return;
       }
     },
-    async close() {
+    /** Gives the partitions back: calls in progress get a few seconds, then places are written exactly. */
+    async close(): Promise<void> {
       closed = true;
       reader.abort();
       const cancel = endCalls(shares.held);

@@ -25,16 +25,7 @@ export interface ConsumersOptions
 }
 
 /** The consumers that this process calls. */
-export interface Consumers {
-  /** Starts to take part. Throws as `query` does. */
-  start(): Promise<void>;
-  /** Something of the consumer was changed: look soon, in all processes. Returns at once. */
-  notify(name: string): void;
-  /** Resolves when the feed is handed over, as far as this process takes part. Throws as `query` does. */
-  settle(): Promise<void>;
-  /** Ends calls in an orderly way. The time is limited. */
-  close(): Promise<void>;
-}
+export type Consumers = ReturnType<typeof createConsumers>;
 
 const CHECK_EVERY_MS = 5_000;
 const CHECK_EVERY_UNNOTIFIED_MS = 1_000;
@@ -48,7 +39,7 @@ interface Running {
  * Calls the consumers with each change. Which of them run, and how, is in the database; this process takes part in those
  * that it can call. Throws a TypeError for invalid handlers.
  */
-export function createConsumers(options: ConsumersOptions): Consumers {
+export function createConsumers(options: ConsumersOptions) {
   const { database, clock, logger, presence, notifier, feed, handlers } = options;
   if (handlers !== undefined) demandHandlers(handlers);
   const running = new Map<string, Running>();
@@ -141,7 +132,8 @@ export function createConsumers(options: ConsumersOptions): Consumers {
   }
 
   return {
-    async start() {
+    /** Starts to take part. Throws as `query` does. */
+    async start(): Promise<void> {
       if (!options.works) return;
       if (handlers !== undefined) await addHandler();
       started = true;
@@ -156,13 +148,16 @@ export function createConsumers(options: ConsumersOptions): Consumers {
       checks.start();
       notifier.notify(CONSUMER, HANDLER);
     },
-    notify: (name) => notifier.notify(CONSUMER, name),
-    async settle() {
+    /** Something of the consumer was changed: look soon, in all processes. Returns at once. */
+    notify: (name: string): void => notifier.notify(CONSUMER, name),
+    /** Resolves when the feed is handed over, as far as this process takes part. Throws as `query` does. */
+    async settle(): Promise<void> {
       if (!started) return;
       await checks.runNow();
       for (const { consumer } of running.values()) await consumer.settle();
     },
-    async close() {
+    /** Ends calls in an orderly way. The time is limited. */
+    async close(): Promise<void> {
       unsubscribe();
       const closing = [...running.values()].map(({ consumer }) => consumer.close());
       await Promise.all([checks.stop(), ...closing]);

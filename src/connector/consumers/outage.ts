@@ -13,26 +13,15 @@ export interface OutageOptions {
   readonly onDue: () => void;
 }
 
-/** Whether a consumer is away as a whole, as this process sees it. While it is, one call at a time tries it. */
-export interface Outage {
-  readonly lasts: boolean;
-  /** A call may begin now. */
-  readonly allows: boolean;
-  /** A call begins. True: it tries whether the consumer is back. */
-  begin(): boolean;
-  /** A call has ended. Returns how it counts. */
-  end(end: CallEnd, call: { readonly isTry: boolean; readonly connectionId: string }): CallEnd;
-  close(): void;
-}
-
 const WAIT = { firstMs: 1_000, longestMs: 30_000, spread: 0.2 };
 
 /**
- * Begins with the first call that ends `unavailable`, and ends when a try ends in another way. A gateway answers for a
+ * Whether a consumer is away as a whole, as this process sees it. While it is, one call at a time tries it. An outage
+ * begins with the first call that ends `unavailable`, and ends when a try ends in another way. A gateway answers for a
  * consumer that is away, and for one that a change has broken. It is away once calls of two connections were answered so,
  * and none in another way: these calls have failed, but a try says nothing about its change.
  */
-export function createOutage({ clock, logger, random, consumer, onDue }: OutageOptions): Outage {
+export function createOutage({ clock, logger, random, consumer, onDue }: OutageOptions) {
   let failures = 0;
   let state: 'over' | 'waiting' | 'due' | 'trying' = 'over';
   let cancel = (): void => undefined;
@@ -52,18 +41,24 @@ export function createOutage({ clock, logger, random, consumer, onDue }: OutageO
   }
 
   return {
-    get lasts() {
+    get lasts(): boolean {
       return state !== 'over';
     },
-    get allows() {
+    /** A call may begin now. */
+    get allows(): boolean {
       return state === 'over' || state === 'due';
     },
-    begin() {
+    /** A call begins. True: it tries whether the consumer is back. */
+    begin(): boolean {
       if (state !== 'due') return false;
       state = 'trying';
       return true;
     },
-    end(end, { isTry, connectionId }) {
+    /** A call has ended. Returns how it counts. */
+    end(
+      end: CallEnd,
+      { isTry, connectionId }: { readonly isTry: boolean; readonly connectionId: string },
+    ): CallEnd {
       // What began before the outage says nothing new.
       if (state !== 'over' && !isTry) return end;
       const isByGateway = end.kind === 'failed' && end.byGateway === true;

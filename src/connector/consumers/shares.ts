@@ -45,20 +45,11 @@ export interface SharesOptions {
   readonly onFreed: () => void;
 }
 
-/** Divides the partitions of a consumer among the processes that take part: nobody has more than his share, rounded up. */
-export interface Shares {
-  readonly held: readonly HeldPartition[];
-  of(partition: number): HeldPartition | undefined;
-  /** Takes free partitions up to the share, or gives back what is above it. Throws as `query` does. */
-  balance(): Promise<void>;
-  /** What was written of partitions. Those that another process has now are dropped. */
-  written(writes: readonly Write[], result: Written): void;
-  /** Gives all of them back. */
-  close(): Promise<void>;
-}
-
-/** A process keeps a partition until it stops or others join, so leases are rarely taken and released. */
-export function createShares(options: SharesOptions): Shares {
+/**
+ * Divides the partitions of a consumer among the processes that take part: nobody has more than his share, rounded up. A
+ * process keeps a partition until it stops or others join, so leases are rarely taken and released.
+ */
+export function createShares(options: SharesOptions) {
   const { database, presence, row } = options;
   const { name } = row;
   const held = new Map<number, HeldPartition>();
@@ -155,16 +146,18 @@ export function createShares(options: SharesOptions): Shares {
   }
 
   return {
-    get held() {
+    get held(): readonly HeldPartition[] {
       return [...held.values()];
     },
-    of: (number) => held.get(number),
-    balance() {
+    of: (partition: number): HeldPartition | undefined => held.get(partition),
+    /** Takes free partitions up to the share, or gives back what is above it. Throws as `query` does. */
+    balance(): Promise<void> {
       const turn = last.then(balanceNow);
       last = turn.catch(() => undefined);
       return turn;
     },
-    written(writes, { held: rows, ended, revisions }) {
+    /** What was written of partitions. Those that another process has now are dropped. */
+    written(writes: readonly Write[], { held: rows, ended, revisions }: Written): void {
       for (const { progress, lease } of writes) {
         const current = held.get(progress.partition);
         // It may have been lost and taken again since.
@@ -178,7 +171,8 @@ export function createShares(options: SharesOptions): Shares {
         current.partition.written(progress, revisions, ended);
       }
     },
-    async close() {
+    /** Gives all of them back. */
+    async close(): Promise<void> {
       closed = true;
       await last;
       await leave([...held.values()]);

@@ -11,15 +11,7 @@ export interface PartitionKeeperOptions extends Base {
   readonly messageDays: number;
 }
 
-export interface PartitionKeeper {
-  /**
-   * Creates the partitions of the coming days and drops old ones of the inbox, now. Never rejects: a failure is logged.
-   */
-  keep(): Promise<void>;
-  /** Does the same every hour, and a minute after a failure. */
-  start(): void;
-  close(): Promise<void>;
-}
+export type PartitionKeeper = ReturnType<typeof createPartitionKeeper>;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -31,7 +23,7 @@ const DAYS_AHEAD = 7;
  * of the inbox that are older than the retention (see `readPresent`; `startRetention` drops the others). Every process does it, so none of them is
  * essential. Without it, rows go to the default partitions and nothing is lost.
  */
-export function createPartitionKeeper(options: PartitionKeeperOptions): PartitionKeeper {
+export function createPartitionKeeper(options: PartitionKeeperOptions) {
   const { database, clock, logger, inboxDays, changeDays, messageDays } = options;
   const days = daysOfChanges(changeDays);
   let hindered = false;
@@ -63,5 +55,13 @@ export function createPartitionKeeper(options: PartitionKeeperOptions): Partitio
     run: keepOnce,
     onError: noteFailure,
   });
-  return { keep: () => keeping.runNow().catch(noteFailure), start: keeping.start, close: keeping.stop };
+  return {
+    /**
+     * Creates the partitions of the coming days and drops old ones of the inbox, now. Never rejects: a failure is logged.
+     */
+    keep: (): Promise<void> => keeping.runNow().catch(noteFailure),
+    /** Does the same every hour, and a minute after a failure. */
+    start: keeping.start,
+    close: keeping.stop,
+  };
 }

@@ -29,18 +29,6 @@ export interface LiveChangesOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-export interface LiveChanges {
-  /** Numbers up to `lastSeq` have been assigned. */
-  advance(lastSeq: number): void;
-  /** See `Feed.subscribe`. */
-  subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void>;
-  readonly listeners: number;
-  /** The highest number that is known in memory. */
-  readonly known: number;
-  /** Resolves when nothing is being read into memory. */
-  settle(): Promise<void>;
-}
-
 const PAGE = 500;
 /** Maximum number of changes passed to a subscriber at once. */
 const HANDFUL = 100;
@@ -55,7 +43,7 @@ interface Handful {
 }
 
 /** Fans the feed out: each new change is read once, into a window that all live subscribers share. */
-export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
+export function createLiveChanges(options: LiveChangesOptions) {
   const { database, clock } = options;
   const sleepers = new Set<() => void>();
   let window: ChangeWindow | undefined;
@@ -150,11 +138,18 @@ export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
   }
 
   return {
-    advance(lastSeq) {
+    /** Numbers up to `lastSeq` have been assigned. */
+    advance(lastSeq: number): void {
       known = Math.max(known, lastSeq);
       load();
     },
-    async subscribe(after, take, signal, filter = {}) {
+    /** See `Feed.subscribe`. */
+    async subscribe(
+      after: number,
+      take: TakeChanges,
+      signal: AbortSignal,
+      filter: ChangeFilter = {},
+    ): Promise<void> {
       listeners += 1;
       try {
         await follow(after, take, AbortSignal.any([signal, options.ending]), filter);
@@ -163,13 +158,15 @@ export function createLiveChanges(options: LiveChangesOptions): LiveChanges {
         if (listeners === 0) window = undefined;
       }
     },
-    get listeners() {
+    get listeners(): number {
       return listeners;
     },
-    get known() {
+    /** The highest number that is known in memory. */
+    get known(): number {
       return known;
     },
-    settle: async () => {
+    /** Resolves when nothing is being read into memory. */
+    settle: async (): Promise<void> => {
       await loading;
     },
   };
@@ -221,29 +218,7 @@ class ChangeWindow {
 
 export type { ChangeFilter } from './read-changes.ts';
 
-export interface Feed {
-  /** Up to `limit` changes with a `seq` above `after`, in order, and where the next page starts. */
-  pageAfter(after: number, limit: number, filter?: ChangeFilter): Promise<ChangePage>;
-  position(): Promise<FeedPosition>;
-  /**
-   * Passes every change above `after` to `take`, in order, until `signal` aborts or the feed closes; then it
-   * resolves, as it does when changes above the position of the reader were deleted. Rejects with what `take` throws. If
-   * the database fails, it waits.
-   */
-  subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void>;
-  /** The highest number that this process knows. It may be behind by what others have just numbered. */
-  readonly known: number;
-  /** This process committed changes: number them soon. Returns at once. */
-  notify(): void;
-  /**
-   * Starts to check for commits of other processes, and for changes that a dead process left without a number.
-   */
-  start(): void;
-  /** Resolves when every change that was committed before the call has its number. */
-  settle(): Promise<void>;
-  /** Ends every subscription and stops. */
-  close(): Promise<void>;
-}
+export type Feed = ReturnType<typeof createFeed>;
 
 /** How often it looks for numbers of other processes with and without subscribers; and for changes without a number. */
 const LISTENING_MS = 100;
@@ -253,7 +228,7 @@ const IDLE_MS = 1_000;
  * The change feed of one process. Readers see only numbered changes, and numbers only rise, so a reader
  * that keeps the last `seq` skips nothing. One query serves all subscribers.
  */
-export function createFeed(options: Base): Feed {
+export function createFeed(options: Base) {
   const { database, clock, logger } = options;
   const ending = new AbortController();
   let started = false;
@@ -290,23 +265,35 @@ export function createFeed(options: Base): Feed {
   });
 
   return {
-    pageAfter: (after, limit, filter) => readChangePage(database, after, limit, filter),
-    position: () => readPosition(database),
-    subscribe(after, take, signal, filter) {
+    /** Up to `limit` changes with a `seq` above `after`, in order, and where the next page starts. */
+    pageAfter: (after: number, limit: number, filter?: ChangeFilter): Promise<ChangePage> =>
+      readChangePage(database, after, limit, filter),
+    position: (): Promise<FeedPosition> => readPosition(database),
+    /**
+     * Passes every change above `after` to `take`, in order, until `signal` aborts or the feed closes; then it
+     * resolves, as it does when changes above the position of the reader were deleted. Rejects with what `take` throws. If
+     * the database fails, it waits.
+     */
+    subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void> {
       const subscription = live.subscribe(after, take, signal, filter);
       if (started) checks.start();
       return subscription;
     },
-    get known() {
+    /** The highest number that this process knows. It may be behind by what others have just numbered. */
+    get known(): number {
       return live.known;
     },
-    notify: () => sequencer.notify(),
-    start() {
+    /** This process committed changes: number them soon. Returns at once. */
+    notify: (): void => sequencer.notify(),
+    /** Starts to check for commits of other processes, and for changes that a dead process left without a number. */
+    start(): void {
       started = true;
       checks.start();
     },
-    settle: () => sequencer.settle(),
-    async close() {
+    /** Resolves when every change that was committed before the call has its number. */
+    settle: (): Promise<void> => sequencer.settle(),
+    /** Ends every subscription and stops. */
+    async close(): Promise<void> {
       ending.abort();
       await Promise.all([sequencer.close(), checks.stop()]);
       await live.settle();

@@ -10,14 +10,7 @@ export interface SequencerOptions {
   readonly onNumbered: (lastSeq: number) => void;
 }
 
-export interface Sequencer {
-  /** Changes were committed: number them soon. Returns at once. */
-  notify(): void;
-  /** Numbers everything that was committed before the call. Throws what `query` throws. */
-  settle(): Promise<void>;
-  /** Starts no more runs, and waits for the current one. */
-  close(): Promise<void>;
-}
+export type Sequencer = ReturnType<typeof createSequencer>;
 
 /** Minimum time between runs, so that under load one run, with its flush, serves many commits. */
 const SPACING_MS = 50;
@@ -65,7 +58,7 @@ export async function numberChanges(
  * A run reads only what is newer than the run before it, and the batches that were missing then. Once a minute it looks
  * at all of them: what was committed later than anybody expects gets its number then.
  */
-export function createSequencer(options: SequencerOptions): Sequencer {
+export function createSequencer(options: SequencerOptions) {
   const { database, clock, logger } = options;
   let tail: Promise<unknown> = Promise.resolve();
   let lastStart = Number.NEGATIVE_INFINITY;
@@ -119,15 +112,18 @@ export function createSequencer(options: SequencerOptions): Sequencer {
   }
 
   return {
-    notify() {
+    /** Changes were committed: number them soon. Returns at once. */
+    notify(): void {
       if (queued || closed) return;
       queued = true;
       const wait = lastStart + SPACING_MS - clock.elapsed();
       if (wait <= 0) runQuietly();
       else cancel = clock.after(wait, runQuietly);
     },
+    /** Numbers everything that was committed before the call. Throws what `query` throws. */
     settle: run,
-    async close() {
+    /** Starts no more runs, and waits for the current one. */
+    async close(): Promise<void> {
       closed = true;
       cancel();
       await tail;

@@ -14,13 +14,7 @@ import { REFUSALS, type Refusal } from './answers.ts';
 type Answer = Omit<typeof answers.$inferInsert, 'id'>;
 
 /** Keeps the newest answers of the receiver for people. */
-export interface AnswerLog {
-  /** Costs no more than a few assignments. */
-  note(answer: Pick<Answer, 'subscriptionId' | 'refusal' | 'ms'>, delivery?: RawDelivery): void;
-  start(): void;
-  /** Writes what remains. Never rejects. */
-  close(): Promise<void>;
-}
+export type AnswerLog = ReturnType<typeof createAnswerLog>;
 
 const EVERY_MS = 2_000;
 const LONGEST_QUERY_MS = 2_000;
@@ -51,7 +45,7 @@ export function createAnswerLog({
   readonly database: Queryable;
   readonly clock: Clock;
   readonly logger: Logger;
-}): AnswerLog {
+}) {
   let accepted: Answer[] = [];
   let refused: Answer[] = [];
 
@@ -72,7 +66,11 @@ export function createAnswerLog({
       logger.debug({ err }, 'the answers of the receiver could not be written; they are not kept'),
   });
   return {
-    note({ subscriptionId, refusal, ms }, delivery) {
+    /** Costs no more than a few assignments. */
+    note(
+      { subscriptionId, refusal, ms }: Pick<Answer, 'subscriptionId' | 'refusal' | 'ms'>,
+      delivery?: RawDelivery,
+    ): void {
       const { event = null, message, connection, names } = delivery ?? {};
       const { connectionId = null } = message ?? connection ?? names ?? {};
       const list = refusal === null ? accepted : refused;
@@ -88,7 +86,8 @@ export function createAnswerLog({
       if (list.length > MOST_NEW) list.shift();
     },
     start: adding.start,
-    async close() {
+    /** Writes what remains. Never rejects. */
+    async close(): Promise<void> {
       await adding.stop();
       await add().catch(() => undefined);
     },

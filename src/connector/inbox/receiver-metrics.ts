@@ -3,25 +3,12 @@ import type { BatchResult } from '../db/commit-batch.ts';
 import { CHANGE, DELIVERY_OUTCOMES, type DeliveryOutcome, type RawDelivery } from '../db/facts.ts';
 import { REFUSALS, type Refusal } from './answers.ts';
 
-/** The receiver's metrics. */
-export interface ReceiverMetrics {
-  refused(reason: Refusal): void;
-  /** A valid signature, made `ms` before our clock; negative for the future. */
-  signedAgo(ms: number): void;
-  /** A delivery was committed and answered this long after its headers were read. */
-  answeredIn(ms: number): void;
-  committed(result: BatchResult, deliveries: readonly RawDelivery[]): void;
-  commitFailed(kind: 'retried' | 'split' | 'given_up'): void;
-  /** Times one commit; call the returned function when it is done. */
-  commitStarted(): () => void;
-}
-
 const COMMIT_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const SKEW_SECONDS = [-300, -60, -10, -1, 0, 0.1, 0.5, 1, 2, 5, 10, 60, 300];
 
 /** Registers the receiver's metrics. `waiting` is called when the metrics are read. */
-export function createReceiverMetrics(metrics: Metrics, waiting: () => number): ReceiverMetrics {
+export function createReceiverMetrics(metrics: Metrics, waiting: () => number) {
   const deliveries = metrics.counter(
     'connector_webhook_deliveries_total',
     'Committed deliveries, by outcome.',
@@ -70,17 +57,20 @@ export function createReceiverMetrics(metrics: Metrics, waiting: () => number): 
   );
 
   return {
-    refused: (reason) => refused.inc({ reason }),
-    signedAgo: (ms) => skew.observe(ms / 1000),
-    answeredIn: (ms) => answerSeconds.observe(ms / 1000),
-    committed(result, batch) {
+    refused: (reason: Refusal): void => refused.inc({ reason }),
+    /** A valid signature, made `ms` before our clock; negative for the future. */
+    signedAgo: (ms: number): void => skew.observe(ms / 1000),
+    /** A delivery was committed and answered this long after its headers were read. */
+    answeredIn: (ms: number): void => answerSeconds.observe(ms / 1000),
+    committed(result: BatchResult, batch: readonly RawDelivery[]): void {
       batchSize.observe(batch.length);
       for (const { reason, outcome } of batch)
         if (reason !== undefined && outcome === undefined) unread.inc();
       for (const [outcome, count] of countOutcomes(result)) deliveries.inc({ outcome }, count);
       for (const [mask, count] of result.masks) if (mask & CHANGE.conflict) conflicts.inc(count);
     },
-    commitFailed: (kind) => failures.inc({ kind }),
+    commitFailed: (kind: 'retried' | 'split' | 'given_up'): void => failures.inc({ kind }),
+    /** Times one commit; call the returned function when it is done. */
     commitStarted: () => commitSeconds.startTimer(),
   };
 }

@@ -89,24 +89,14 @@ export interface ReceiverOptions extends Base {
   readonly onConnectionEvent?: (accountId: string) => void;
 }
 
-export interface Receiver {
-  /**
-   * Serves `POST /webhooks/messaging` and `POST /webhooks/messaging/{subscriptionId}` and passes everything
-   * else on. An express handler that does not depend on express. Mount it before anything that reads bodies.
-   */
-  readonly router: (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
-  /** Resolves when every delivery that was read has been answered. */
-  settle(): Promise<void>;
-  /** Accepts no more requests, and drains. */
-  close(): Promise<void>;
-}
+export type Receiver = ReturnType<typeof createReceiver>;
 
 /**
  * Creates the webhook receiver. It returns 200 once a delivery is committed, whatever the delivery contains;
  * otherwise 404, 413, 401 or 400, in the order of its checks, and 503 if the store does not accept it, at the
  * latest by its deadline. No input causes another 5xx.
  */
-export function createReceiver(options: ReceiverOptions): Receiver {
+export function createReceiver(options: ReceiverOptions) {
   const { database, subscriptions, clock, logger } = options;
   const limits = { ...RECEIVER_LIMITS, ...options.limits };
   const metrics = createReceiverMetrics(options.metrics, () => queue.waiting);
@@ -227,7 +217,11 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     }
   }
 
-  const router: Receiver['router'] = (request, response, next) => {
+  /**
+   * Serves `POST /webhooks/messaging` and `POST /webhooks/messaging/{subscriptionId}` and passes everything
+   * else on. An express handler that does not depend on express. Mount it before anything that reads bodies.
+   */
+  const router = (request: IncomingMessage, response: ServerResponse, next: () => void) => {
     const path = readWebhookPath(request.url ?? '');
     if (path === undefined) {
       next();
@@ -284,6 +278,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       });
   };
 
+  /** Resolves when every delivery that was read has been answered. */
   async function settle(): Promise<void> {
     if (open > 0) await new Promise<void>((resolve) => idle.push(resolve));
     await queue.settle();
@@ -292,7 +287,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   return {
     router,
     settle,
-    async close() {
+    /** Accepts no more requests, and drains. */
+    async close(): Promise<void> {
       await queue.close();
       await settle();
     },

@@ -23,20 +23,7 @@ export interface FoundQueue {
 }
 
 /** The positions up to which sends have finished, as one process knows. */
-export interface QueueFloors {
-  /** Every send of the queue up to this position has finished. */
-  of(connectionId: string): number;
-  /** What is known; null if nothing is. */
-  readonly known: KnownQueues | null;
-  /**
-   * Learns from a check, which `read` makes: it finds every queue with unfinished sends, above what is known; null: among
-   * all sends. `readLast` returns the highest position that was ever given. Throws what they throw.
-   */
-  check<Found extends FoundQueue>(
-    read: (known: KnownQueues | null) => Promise<readonly Found[]>,
-    readLast: () => Promise<number>,
-  ): Promise<readonly Found[]>;
-}
+export type QueueFloors = ReturnType<typeof createQueueFloors>;
 
 interface Floor {
   readonly floor: number;
@@ -58,7 +45,7 @@ const NOTHING: State = { floor: { floor: 0, next: 0 }, queues: new Map(), stepAt
  * ever unfinished. So unfinished sends are looked for above those that had finished some time ago. Not above those that
  * have just finished: sends are not committed in the order of their positions.
  */
-export function createQueueFloors(clock: Clock): QueueFloors {
+export function createQueueFloors(clock: Clock) {
   let state = NOTHING;
   let lookAt = Number.NEGATIVE_INFINITY;
   /** One check at a time: the next one knows what this one has learned. */
@@ -71,11 +58,20 @@ export function createQueueFloors(clock: Clock): QueueFloors {
   }
 
   return {
-    of: (connectionId) => (state.queues.get(connectionId) ?? state.floor).floor,
-    get known() {
+    /** Every send of the queue up to this position has finished. */
+    of: (connectionId: string): number => (state.queues.get(connectionId) ?? state.floor).floor,
+    /** What is known; null if nothing is. */
+    get known(): KnownQueues | null {
       return known();
     },
-    check(read, readLast) {
+    /**
+     * Learns from a check, which `read` makes: it finds every queue with unfinished sends, above what is known; null: among
+     * all sends. `readLast` returns the highest position that was ever given. Throws what they throw.
+     */
+    check<Found extends FoundQueue>(
+      read: (known: KnownQueues | null) => Promise<readonly Found[]>,
+      readLast: () => Promise<number>,
+    ): Promise<readonly Found[]> {
       const turn = tail.then(async () => {
         const now = clock.elapsed();
         const looks = now >= lookAt;

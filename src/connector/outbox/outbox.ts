@@ -4,7 +4,7 @@ import { createTurns } from '../../runtime/turns/turns.ts';
 import { readPollState } from '../accounts/poll-state.ts';
 import type { Lease } from '../db/lease.ts';
 import type { Presence } from '../work/presence.ts';
-import { createWorker, type Run, type RunEnd, type Worker } from '../work/worker.ts';
+import { createWorker, type Run, type RunEnd } from '../work/worker.ts';
 import { attemptSend, giveUpSend, recordAbandoned } from './attempt-send.ts';
 import { createQueueFloors, type KnownQueues, readDueQueues } from './due-queues.ts';
 import type { QueueContext } from './queue-context.ts';
@@ -45,21 +45,13 @@ export interface OutboxOptions
   readonly checkEveryMs?: number;
 }
 
-export interface Outbox extends Worker {
-  /**
-   * Sends now, in any process, what only waited until the service answers this account again. Never rejects: each
-   * send is due by itself later.
-   */
-  resumeSends(accountId: string): Promise<void>;
-  /** What this process knows of the queues, for figures. Throws as `query` does. */
-  readKnown(): Promise<KnownQueues | null>;
-}
+export type Outbox = ReturnType<typeof createOutbox>;
 
 /**
  * Sends what the CRM has queued. The key of a queue is its connection, because the sends of a connection go out
  * in order.
  */
-export function createOutbox(options: OutboxOptions): Outbox {
+export function createOutbox(options: OutboxOptions) {
   const { database, clock, logger, presence } = options;
   const floors = createQueueFloors(clock);
   const shared = {
@@ -88,6 +80,10 @@ export function createOutbox(options: OutboxOptions): Outbox {
     return await readDueQueues(database, floors, { now, limit, owner: presence.id });
   }
 
+  /**
+   * Sends now, in any process, what only waited until the service answers this account again. Never rejects: each
+   * send is due by itself later.
+   */
   async function resumeSends(accountId: string): Promise<void> {
     try {
       for (const connectionId of await endWaits(database, accountId, clock.now()))
@@ -103,7 +99,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
   return {
     ...worker,
     resumeSends,
-    async readKnown() {
+    /** What this process knows of the queues, for figures. Throws as `query` does. */
+    async readKnown(): Promise<KnownQueues | null> {
       // A process that does not send learns only here.
       if (clock.elapsed() - checkedAt > CHECKED_MS) await readDue(clock.now(), 0);
       return floors.known;

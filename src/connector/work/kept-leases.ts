@@ -16,17 +16,6 @@ export interface Taken {
   release(): Promise<void>;
 }
 
-/** The leases of a kind of work, which this process keeps between runs. */
-export interface KeptLeases {
-  has(key: string): boolean;
-  /** The lease of the key, kept or new; null if another process has it. Throws as `query` does. */
-  take(key: string): Promise<Taken | null>;
-  /** Keeps the lease for the next run. Resolves at once, or when it was released because this process stops. */
-  keep(key: string, taken: Taken): Promise<void>;
-  /** Releases what is kept. */
-  close(): Promise<void>;
-}
-
 /**
  * Taking and releasing a lease writes its row twice, and while somebody holds a snapshot of the database, each of these
  * writes slows the next ones down. So a key that is often worked on keeps its lease. `onReleased` is called when a lease
@@ -36,7 +25,7 @@ export function createKeptLeases(
   { presence, clock }: { readonly presence: Pick<Presence, 'hold'>; readonly clock: Clock },
   kind: string,
   onReleased: (key: string) => void,
-): KeptLeases {
+) {
   /** The one that was used last is the last. */
   const kept = new Map<string, { readonly taken: Taken; readonly cancel: () => void }>();
   const leaving = new Map<string, Promise<void>>();
@@ -75,21 +64,24 @@ export function createKeptLeases(
   }
 
   return {
-    has: (key) => kept.has(key),
-    async take(key) {
+    has: (key: string): boolean => kept.has(key),
+    /** The lease of the key, kept or new; null if another process has it. Throws as `query` does. */
+    async take(key: string): Promise<Taken | null> {
       await leaving.get(key);
       const taken = takeKept(key);
       if (taken === undefined || !taken.lost.aborted) return taken ?? (await takeNew(key));
       await taken.release();
       return await takeNew(key);
     },
-    async keep(key, taken) {
+    /** Keeps the lease for the next run. Resolves at once, or when it was released because this process stops. */
+    async keep(key: string, taken: Taken): Promise<void> {
       if (closed) return await taken.release();
       const [oldest] = kept.keys();
       if (kept.size >= MAX_KEPT && oldest !== undefined) releaseKept(oldest);
       kept.set(key, { taken, cancel: clock.after(KEPT_MS, () => releaseKept(key)) });
     },
-    async close() {
+    /** Releases what is kept. */
+    async close(): Promise<void> {
       closed = true;
       await Promise.all([...kept.keys()].map((key) => takeKept(key)?.release()));
     },

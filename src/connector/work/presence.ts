@@ -43,43 +43,7 @@ export type Held<T> = { readonly held: true; readonly value: T } | { readonly he
  * This process among the others that share the database. Its leases are valid as long as it sends heartbeats;
  * when they stop, another process removes it, and its leases are free at once.
  */
-export interface Presence {
-  /**
-   * The name of this process. It changes if the process was removed, because a removed name never becomes valid
-   * again.
-   */
-  readonly id: string;
-  /** Joins the other processes and starts the heartbeats. Throws as `query` does. */
-  start(): Promise<void>;
-  /**
-   * Runs `work` under the lease. The signal passed to `work` aborts when the lease is lost, because this
-   * process was removed or the subject of the lease was deleted, and when the caller's own signal aborts.
-   * Throws what `work` throws, and as `query` does.
-   */
-  hold<T>(
-    name: string,
-    work: (lease: Lease, signal: AbortSignal) => Promise<T>,
-    signal?: AbortSignal,
-  ): Promise<Held<T>>;
-  /**
-   * Registers `take`, which is called with the id of each abandoned lease of a kind: its process died or could
-   * not release it. Only one of the processes that registered for the kind is called. `take` must not throw.
-   */
-  onLeft(kind: string, take: (id: string) => void): void;
-  /** Registers `run`, which is called when the database answers again after a failure. `run` must not throw. */
-  onReturn(run: () => void): void;
-  /** Sends a heartbeat and checks those of the others, once. Throws as `query` does. */
-  beat(): Promise<void>;
-  /**
-   * True while no other process can have a lease that this one holds. False after a stall or a pause of the machine,
-   * until a heartbeat was answered: what is in memory may belong to others.
-   */
-  readonly isConfirmed: boolean;
-  /** Resolves when `isConfirmed`, which takes a heartbeat if it is not. Throws as `query` does, and after `stop`. */
-  confirm(): Promise<void>;
-  /** Leaves. All remaining leases are free at once. */
-  stop(): Promise<void>;
-}
+export type Presence = ReturnType<typeof createPresence>;
 
 /** One membership: from joining to leaving or being removed. */
 interface Life {
@@ -146,7 +110,7 @@ DELETE FROM connector.leases WHERE owner = $1`;
  * monotonic clock and never compares their times: clocks differ, even under equal host names. A removed process
  * notices it at its next heartbeat: it stops its work and joins again under another name.
  */
-export function createPresence(options: PresenceOptions): Presence {
+export function createPresence(options: PresenceOptions) {
   const { database, clock, logger, works, handles = false } = options;
   // Thousands of leases may be taken at once, and heartbeats must not wait behind all of them.
   const turns = createTurns(CONCURRENT_LEASES);
@@ -258,15 +222,29 @@ export function createPresence(options: PresenceOptions): Presence {
   });
 
   return {
-    get id() {
+    /**
+     * The name of this process. It changes if the process was removed, because a removed name never becomes valid
+     * again.
+     */
+    get id(): string {
       return life.id;
     },
-    async start() {
+    /** Joins the other processes and starts the heartbeats. Throws as `query` does. */
+    async start(): Promise<void> {
       await join(life);
       await heartbeats.runNow();
       heartbeats.start();
     },
-    async hold(name, work, signal) {
+    /**
+     * Runs `work` under the lease. The signal passed to `work` aborts when the lease is lost, because this
+     * process was removed or the subject of the lease was deleted, and when the caller's own signal aborts.
+     * Throws what `work` throws, and as `query` does.
+     */
+    async hold<T>(
+      name: string,
+      work: (lease: Lease, signal: AbortSignal) => Promise<T>,
+      signal?: AbortSignal,
+    ): Promise<Held<T>> {
       const { id, holds, ending } = life;
       if (stopped || holds.has(name)) return { held: false };
       const hold: Hold = { lost: new AbortController() };
@@ -288,17 +266,28 @@ export function createPresence(options: PresenceOptions): Presence {
         holds.delete(name);
       }
     },
-    onLeft(kind, take) {
+    /**
+     * Registers `take`, which is called with the id of each abandoned lease of a kind: its process died or could
+     * not release it. Only one of the processes that registered for the kind is called. `take` must not throw.
+     */
+    onLeft(kind: string, take: (id: string) => void): void {
       takers.set(kind, take);
     },
-    onReturn(run) {
+    /** Registers `run`, which is called when the database answers again after a failure. `run` must not throw. */
+    onReturn(run: () => void): void {
       returning.push(run);
     },
+    /** Sends a heartbeat and checks those of the others, once. Throws as `query` does. */
     beat: heartbeats.runNow,
-    get isConfirmed() {
+    /**
+     * True while no other process can have a lease that this one holds. False after a stall or a pause of the machine,
+     * until a heartbeat was answered: what is in memory may belong to others.
+     */
+    get isConfirmed(): boolean {
       return isConfirmed();
     },
-    async confirm() {
+    /** Resolves when `isConfirmed`, which takes a heartbeat if it is not. Throws as `query` does, and after `stop`. */
+    async confirm(): Promise<void> {
       // One that began before the stall may still be under way, and proves nothing.
       while (!isConfirmed()) {
         if (stopped) throw new Error('this process has left the others');
@@ -308,7 +297,8 @@ export function createPresence(options: PresenceOptions): Presence {
         await confirming;
       }
     },
-    async stop() {
+    /** Leaves. All remaining leases are free at once. */
+    async stop(): Promise<void> {
       if (stopped) return;
       stopped = true;
       await heartbeats.stop();

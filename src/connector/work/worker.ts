@@ -63,27 +63,7 @@ export interface WorkerOptions {
   readonly checkEveryMs?: number | undefined;
 }
 
-export interface Worker {
-  /** Starts to work. Throws as `query` does. */
-  start(): Promise<void>;
-  /**
-   * Notifies that the key is due in `delayMs`. Returns at once. Also works in a process that does not run this
-   * duty.
-   */
-  notify(key: string, delayMs?: number): void;
-  /**
-   * Runs the key in this process, or joins a run in progress. Resolves with its end; rejects with what the run
-   * throws.
-   */
-  runNow(key: string): Promise<RunEnd | 'busy'>;
-  /** Works on everything that is due. Resolves when nothing is in progress in this process. */
-  settle(): Promise<void>;
-  /**
-   * Starts nothing new. Work in progress gets a few seconds to finish and is then aborted; it can safely be
-   * resumed.
-   */
-  close(): Promise<void>;
-}
+export type Worker = ReturnType<typeof createWorker>;
 
 const CHECK_EVERY_MS = 5_000;
 const CHECK_EVERY_UNNOTIFIED_MS = 1_000;
@@ -106,7 +86,7 @@ interface Running {
  * Works on the keys of one duty. A notification names the key to check. Periodic checks find what was not
  * notified, and keys of a dead process are taken up once its death is noticed.
  */
-export function createWorker(options: WorkerOptions, duty: Duty): Worker {
+export function createWorker(options: WorkerOptions, duty: Duty) {
   const { presence, notifier, clock, logger } = options;
   const { kind, concurrency, keepsLeases = false } = duty;
   const checkEveryMs =
@@ -239,7 +219,8 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
   const checks = repeat({ clock, everyMs: checkEveryMs, run: check, onError: noteFailure });
 
   return {
-    async start() {
+    /** Starts to work. Throws as `query` does. */
+    async start(): Promise<void> {
       started = true;
       unsubscribe = notifier.subscribe(kind, begin);
       if (keepsLeases) unhear = notifier.hear(keeperTopic, onTold);
@@ -248,9 +229,18 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
       await checks.runNow().catch(noteFailure);
       checks.start();
     },
-    notify: (key, delayMs) => notifier.notify(kind, key, delayMs),
-    runNow: (key) => run(key).ended,
-    async settle() {
+    /**
+     * Notifies that the key is due in `delayMs`. Returns at once. Also works in a process that does not run this
+     * duty.
+     */
+    notify: (key: string, delayMs?: number): void => notifier.notify(kind, key, delayMs),
+    /**
+     * Runs the key in this process, or joins a run in progress. Resolves with its end; rejects with what the run
+     * throws.
+     */
+    runNow: (key: string): Promise<RunEnd | 'busy'> => run(key).ended,
+    /** Works on everything that is due. Resolves when nothing is in progress in this process. */
+    async settle(): Promise<void> {
       for (let moving = started; moving && !stopping.signal.aborted; ) {
         const due = await duty.readDue(clock.now(), MAX_KNOWN);
         const runs = [...running.values(), ...due.filter((key) => !running.has(key)).map(run)];
@@ -260,7 +250,11 @@ export function createWorker(options: WorkerOptions, duty: Duty): Worker {
         );
       }
     },
-    async close() {
+    /**
+     * Starts nothing new. Work in progress gets a few seconds to finish and is then aborted; it can safely be
+     * resumed.
+     */
+    async close(): Promise<void> {
       unsubscribe();
       stopping.abort();
       const cancel = clock.after(GRACE_MS, () => aborting.abort(new Error('the process is stopping')), {
