@@ -5,8 +5,7 @@ import { queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
-import { Button } from '../../ui/button.tsx';
-import { Field, Form, FormFailure, Ticked } from '../../ui/form.tsx';
+import { Field, Form, Submit, Ticked } from '../../ui/form.tsx';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
@@ -48,23 +47,15 @@ export function AppDetail({ clientId }: { readonly clientId: string }) {
           ...(app.legacySubscription ? [['Events', 'message.received only'] as const] : []),
         ]}
       />
-      <Form label="Webhook" onSubmit={(fields) => set.mutate(String(fields.get('url')))}>
-        <Field name="url" label="Set the webhook" hint="The app gets a new signing secret." error={set.error}>
-          {(input) => (
-            <div className="line">
-              <input
-                {...input}
-                className="field mono wide"
-                placeholder="https://app.example.com/webhook"
-                required
-              />
-              <Button type="submit" isPending={set.isPending}>
-                Set
-              </Button>
-            </div>
-          )}
-        </Field>
-        <FormFailure error={set.error} fields={['url']} />
+      <Form label="Webhook" action={set} onSubmit={(fields) => set.mutate(String(fields.get('url')))}>
+        <Field
+          name="url"
+          label="Set the webhook"
+          hint="The app gets a new signing secret."
+          placeholder="https://app.example.com/webhook"
+          required
+          beside={<Submit>Set</Submit>}
+        />
         {set.data === undefined ? null : <Secrets secrets={[['Signing secret', set.data.webhookSecret]]} />}
       </Form>
       <section aria-label="Grants">
@@ -90,8 +81,6 @@ function Lines({ lines }: { readonly lines: readonly string[] }) {
   return <span className="lines">{lines.join('\n')}</span>;
 }
 
-const FIELDS = ['name', 'redirectUris', 'scopes', 'webhookUrl', 'ownerWorkspaceId'];
-
 /** Registers an app; its secrets are shown once. */
 export function RegisterApp() {
   const workspaces = useRead(WORKSPACES).data ?? [];
@@ -111,7 +100,7 @@ export function RegisterApp() {
     },
     onSuccess: () => queries.invalidateQueries(APPS),
   });
-  const { data, error } = register;
+  const { data } = register;
   if (data !== undefined) {
     const { clientId, clientSecret, webhookSecret } = data;
     return (
@@ -133,47 +122,27 @@ export function RegisterApp() {
   return (
     <div className="detail">
       <h1>New OAuth app</h1>
-      <Form ref={takeFocus} label="New OAuth app" onSubmit={register.mutate}>
-        <Field name="name" label="Name" hint="Shown on the consent page." error={error}>
-          {(input) => <input {...input} className="field wide" required />}
-        </Field>
-        <Field name="redirectUris" label="Redirect URIs" hint="One in a line." error={error}>
-          {(input) => (
-            <textarea
-              {...input}
-              className="field mono wide"
-              rows={2}
-              placeholder="http://127.0.0.1:3000/callback"
-              required
-            />
-          )}
-        </Field>
-        <Ticked name="scopes" label="Scopes" values={SCOPES} ticked={SCOPES} error={error} />
-        <Field name="webhookUrl" label="Webhook" hint="An HTTPS URL. Empty: none." error={error}>
-          {(input) => <input {...input} className="field mono wide" />}
-        </Field>
+      <Form ref={takeFocus} label="New OAuth app" action={register} onSubmit={register.mutate}>
+        <Field name="name" label="Name" hint="Shown on the consent page." className="field wide" required />
+        <Field
+          name="redirectUris"
+          label="Redirect URIs"
+          hint="One in a line."
+          rows={2}
+          placeholder="http://127.0.0.1:3000/callback"
+          required
+        />
+        <Ticked name="scopes" label="Scopes" values={SCOPES} ticked={SCOPES} />
+        <Field name="webhookUrl" label="Webhook" hint="An HTTPS URL. Empty: none." />
         <Field
           name="ownerWorkspaceId"
           label="Owner"
           hint="The consent of its owner may be automatic."
-          error={error}
-        >
-          {(input) => (
-            <select {...input} className="field">
-              <option value="">no workspace</option>
-              {workspaces.map(({ id }) => (
-                <option key={id} value={id}>
-                  {id}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <FormFailure error={error} fields={FIELDS} />
+          className="field"
+          options={[['', 'no workspace'], ...workspaces.map(({ id }) => [id, id] as const)]}
+        />
         <div>
-          <Button type="submit" kind="main" isPending={register.isPending}>
-            Register
-          </Button>
+          <Submit kind="main">Register</Submit>
         </div>
       </Form>
     </div>

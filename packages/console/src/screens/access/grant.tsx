@@ -5,10 +5,9 @@ import { useVirtualNow } from '../../data/clock.ts';
 import { queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
-import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
-import { Form, FormFailure, Ticked } from '../../ui/form.tsx';
+import { Form, Submit, Ticked } from '../../ui/form.tsx';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
 import { CredentialHeader } from './credential.tsx';
@@ -50,14 +49,13 @@ export function GrantDetail({ id }: { readonly id: string }) {
         in {grant.workspaceId} · granted {showDateTime(Date.parse(grant.createdAt))} virtual time
       </CredentialHeader>
       {isRevoked ? null : (
-        <Form label="What it may do" onSubmit={narrow.mutate}>
+        <Form label="What it may do" action={narrow} onSubmit={narrow.mutate}>
           <Ticked
             key={grant.scopes.join()}
             name="scopes"
             label="Scopes"
             values={grant.scopes}
             ticked={grant.scopes}
-            error={narrow.error}
           />
           <Ticked
             key={grant.connectionIds.join('')}
@@ -65,13 +63,9 @@ export function GrantDetail({ id }: { readonly id: string }) {
             label="Connections"
             values={grant.connectionIds}
             ticked={grant.connectionIds}
-            error={narrow.error}
           />
-          <FormFailure error={narrow.error} fields={['scopes', 'connectionIds']} />
           <div className="line">
-            <Button type="submit" kind="main" isPending={narrow.isPending}>
-              Narrow
-            </Button>
+            <Submit kind="main">Narrow</Submit>
             <span className="soft">A grant can only be reduced; more needs another consent.</span>
           </div>
         </Form>

@@ -6,9 +6,8 @@ import { sandbox } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
-import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
-import { Field, Form, FormFailure, Ticked } from '../../ui/form.tsx';
+import { Field, Form, Submit, Ticked } from '../../ui/form.tsx';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
@@ -18,7 +17,6 @@ import { Secrets } from './secrets.tsx';
 
 type Limits = Pick<ApiKeyAccess, 'scopes' | 'ipAllowlist' | 'connectionIds'>;
 
-const FIELDS = ['scopes', 'ipAllowlist', 'connectionIds'];
 const UNLIMITED: Limits = { scopes: [...SCOPES], ipAllowlist: null, connectionIds: null };
 
 function readLimits(data: FormData): Limits {
@@ -62,10 +60,8 @@ export function KeyDetail({ id }: { readonly id: string }) {
           workspaceId={workspace.id}
           limits={key}
           submit="Save"
-          error={change.error}
-          isPending={change.isPending}
+          action={change}
           done={change.isSuccess ? 'Takes effect on the next call.' : ''}
-          onSubmit={(limits) => change.mutate(limits)}
         />
       )}
       <TryAddress id={id} />
@@ -98,10 +94,8 @@ export function CreateKey({ workspaceId }: { readonly workspaceId: string }) {
           workspaceId={workspaceId}
           limits={UNLIMITED}
           submit="Create key"
-          error={create.error}
-          isPending={create.isPending}
+          action={create}
           done=""
-          onSubmit={(limits) => create.mutate(limits)}
         />
       ) : (
         <>
@@ -119,33 +113,25 @@ function LimitsForm({
   workspaceId,
   limits,
   submit,
-  error,
-  isPending,
+  action,
   done,
-  onSubmit,
 }: {
   readonly workspaceId: string;
   readonly limits: Limits;
   readonly submit: string;
-  readonly error: unknown;
-  readonly isPending: boolean;
+  readonly action: Pick<ReturnType<typeof useAction<unknown, Limits>>, 'error' | 'isPending' | 'mutate'>;
   readonly done: string;
-  readonly onSubmit: (limits: Limits) => void;
 }) {
   const { scopes, ipAllowlist, connectionIds } = limits;
   return (
-    <Form label="What it may do" onSubmit={(fields) => onSubmit(readLimits(fields))}>
+    <Form label="What it may do" action={action} onSubmit={(fields) => action.mutate(readLimits(fields))}>
       <LimitFields
         key={JSON.stringify([scopes, ipAllowlist, connectionIds])}
         workspaceId={workspaceId}
         limits={limits}
-        error={error}
       />
-      <FormFailure error={error} fields={FIELDS} />
       <div className="line">
-        <Button type="submit" kind="main" isPending={isPending}>
-          {submit}
-        </Button>
+        <Submit kind="main">{submit}</Submit>
         <span className="soft" role="status">
           {done}
         </span>
@@ -154,20 +140,12 @@ function LimitsForm({
   );
 }
 
-function LimitFields({
-  workspaceId,
-  limits,
-  error,
-}: {
-  readonly workspaceId: string;
-  readonly limits: Limits;
-  readonly error: unknown;
-}) {
+function LimitFields({ workspaceId, limits }: { readonly workspaceId: string; readonly limits: Limits }) {
   const connections = useRead(connectionsOf(workspaceId)).data ?? [];
   const [isLimited, setLimited] = useState(limits.connectionIds !== null);
   return (
     <>
-      <Ticked name="scopes" label="Scopes" values={SCOPES} ticked={limits.scopes} error={error} />
+      <Ticked name="scopes" label="Scopes" values={SCOPES} ticked={limits.scopes} />
       <label className="tick">
         <input
           type="checkbox"
@@ -183,7 +161,6 @@ function LimitFields({
           label="Connections"
           values={[...new Set([...(limits.connectionIds ?? []), ...connections.map(({ id }) => id)])]}
           ticked={limits.connectionIds ?? []}
-          error={error}
           hintOf={(id) => <bdi>{connections.find((each) => each.id === id)?.phoneNumber ?? ''}</bdi>}
         />
       ) : null}
@@ -191,18 +168,10 @@ function LimitFields({
         name="ipAllowlist"
         label="Addresses"
         hint="IPv4 or IPv6 addresses, or CIDR ranges. Empty: from anywhere."
-        error={error}
-      >
-        {(input) => (
-          <textarea
-            {...input}
-            className="field mono"
-            rows={2}
-            spellCheck={false}
-            defaultValue={limits.ipAllowlist?.join('\n')}
-          />
-        )}
-      </Field>
+        className="field mono"
+        rows={2}
+        defaultValue={limits.ipAllowlist?.join('\n')}
+      />
     </>
   );
 }
@@ -213,33 +182,30 @@ function TryAddress({ id }: { readonly id: string }) {
     mutationFn: (address: string) =>
       sandbox('POST', '/api-keys/{id}/try', { params: { id }, body: { address } }),
   });
+  const { data } = attempt;
+  const why = data?.entry == null ? 'The key has no allowlist.' : `Matches ${data.entry}.`;
   return (
-    <Form label="Try an address" onSubmit={(fields) => attempt.mutate(String(fields.get('address')))}>
-      <Field name="address" label="Try an address" error={attempt.error}>
-        {(input) => (
-          <div className="line">
-            <input {...input} className="field mono" placeholder="203.0.113.7" required />
-            <Button type="submit" isPending={attempt.isPending}>
-              Try
-            </Button>
-          </div>
-        )}
-      </Field>
+    <Form
+      label="Try an address"
+      action={attempt}
+      onSubmit={(fields) => attempt.mutate(String(fields.get('address')))}
+    >
+      <Field
+        name="address"
+        label="Try an address"
+        className="field mono"
+        placeholder="203.0.113.7"
+        required
+        beside={<Submit>Try</Submit>}
+      />
       <p role="status">
-        {attempt.data === undefined ? null : attempt.data.allowed ? (
+        {data === undefined ? null : (
           <>
-            <Chip tone="good">accepted</Chip>{' '}
-            <span className="soft">
-              {attempt.data.entry === null ? 'The key has no allowlist.' : `Matches ${attempt.data.entry}.`}
-            </span>
-          </>
-        ) : (
-          <>
-            <Chip tone="bad">refused</Chip> <span className="soft">No entry of the allowlist matches.</span>
+            <Chip tone={data.allowed ? 'good' : 'bad'}>{data.allowed ? 'accepted' : 'refused'}</Chip>{' '}
+            <span className="soft">{data.allowed ? why : 'No entry of the allowlist matches.'}</span>
           </>
         )}
       </p>
-      <FormFailure error={attempt.error} fields={['address']} />
     </Form>
   );
 }

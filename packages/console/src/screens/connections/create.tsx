@@ -4,7 +4,7 @@ import { service } from '../../data/client.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
-import { Field, Form, FormFailure } from '../../ui/form.tsx';
+import { Field, Form, Submit } from '../../ui/form.tsx';
 import { randomId } from '../../ui/random-id.ts';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { WORKSPACES } from '../access/lists.ts';
@@ -39,6 +39,7 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
       ref={takeFocus}
       className="create form"
       label="New connection"
+      action={create}
       onSubmit={create.mutate}
       onKeyDown={(event) => event.key === 'Escape' && onClose()}
     >
@@ -46,33 +47,27 @@ export function CreateConnection({ onClose }: { readonly onClose: () => void }) 
         name="label"
         label="Label"
         hint="Optional. Without one, the number is its label once it has paired."
-        error={create.error}
-      >
-        {(input) => <input {...input} className="field" autoComplete="off" />}
-      </Field>
+        className="field"
+      />
       {workspaces.length < 2 ? null : (
-        <Field name="x-workspace-id" label="Workspace" error={null}>
-          {(input) => (
-            <select {...input} className="field">
-              <option value="">The one that the sandbox starts with</option>
-              {workspaces.map(({ id, kind, slots }) => (
-                <option key={id} value={id}>
-                  {id}, {kind}, {slots.available} slots free
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Field
+          name="x-workspace-id"
+          label="Workspace"
+          className="field"
+          options={[
+            ['', 'The one that the sandbox starts with'],
+            ...workspaces.map(
+              ({ id, kind, slots }) => [id, `${id}, ${kind}, ${slots.available} slots free`] as const,
+            ),
+          ]}
+        />
       )}
       <div className="line">
-        <Button type="submit" kind="main" isPending={create.isPending}>
-          Create
-        </Button>
+        <Submit kind="main">Create</Submit>
         <Button kind="quiet" onClick={onClose}>
           Cancel
         </Button>
       </div>
-      <FormFailure error={create.error} fields={['label']} />
     </Form>
   );
 }

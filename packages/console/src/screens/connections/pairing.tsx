@@ -2,8 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ShownConnection } from '../../../../../src/contract/sandbox/connections.ts';
 import { service } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
-import { Button } from '../../ui/button.tsx';
-import { Field, Form, FormFailure } from '../../ui/form.tsx';
+import { Field, Form, Submit } from '../../ui/form.tsx';
 import { QrCode } from '../../ui/qr-code.tsx';
 
 /** How the owner pairs: the QR code that is on offer, and a pairing code. */
@@ -37,17 +36,14 @@ function PairingCode({
       service('POST', '/connections/{id}/pairing-code', { ...call, body: { phoneNumber } }),
   });
   return (
-    <Form onSubmit={(fields) => request.mutate(String(fields.get('phoneNumber')))}>
-      <Field name="phoneNumber" label="Phone number for a pairing code" error={request.error}>
-        {(input) => (
-          <span className="line">
-            <input {...input} className="field" inputMode="numeric" autoComplete="off" />
-            <Button type="submit" isPending={request.isPending}>
-              Request
-            </Button>
-          </span>
-        )}
-      </Field>
+    <Form action={request} onSubmit={(fields) => request.mutate(String(fields.get('phoneNumber')))}>
+      <Field
+        name="phoneNumber"
+        label="Phone number for a pairing code"
+        className="field"
+        inputMode="numeric"
+        beside={<Submit>Request</Submit>}
+      />
       <output>
         {request.data === undefined ? null : (
           <>
@@ -55,7 +51,6 @@ function PairingCode({
           </>
         )}
       </output>
-      <FormFailure error={request.error} fields={['phoneNumber']} />
     </Form>
   );
 }

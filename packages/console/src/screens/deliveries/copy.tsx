@@ -5,8 +5,7 @@ import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
-import { Form } from '../../ui/form.tsx';
-import { Failure } from '../../ui/states.tsx';
+import { Form, Submit } from '../../ui/form.tsx';
 
 const COPIES = '/deliveries/{id}/copies';
 
@@ -46,7 +45,7 @@ export function EditCopy({
     },
   });
   return (
-    <Form className="copy" label="Edit and send" onSubmit={() => send.mutate()}>
+    <Form className="copy" label="Edit and send" action={send} onSubmit={() => send.mutate()}>
       <label htmlFor={`${fields}-body`}>Body</label>
       <textarea
         id={`${fields}-body`}
@@ -76,13 +75,10 @@ export function EditCopy({
         service.
       </p>
       <div className="line">
-        <Button type="submit" kind="main" isPending={send.isPending}>
-          Sign and send
-        </Button>
+        <Submit kind="main">Sign and send</Submit>
         <Button onClick={onClose}>Cancel</Button>
         <CopyAs request={shapeRequest(SANDBOX_PREFIX, 'POST', COPIES, { params: { id }, body: copy })} />
       </div>
-      <Failure error={send.error} />
     </Form>
   );
 }

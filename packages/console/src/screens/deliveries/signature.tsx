@@ -7,10 +7,9 @@ import type {
 import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Facts } from '../../ui/about.tsx';
-import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
-import { Field, Form, FormFailure } from '../../ui/form.tsx';
+import { Field, Form, Submit } from '../../ui/form.tsx';
 import { useKeys } from '../../ui/keys.ts';
 
 const EXPLAIN = '/deliveries/{id}/explain-signature';
@@ -50,11 +49,9 @@ export function Signature({ delivery }: { readonly delivery: Delivery }) {
   );
 }
 
-const FIELDS = ['signature', 'timestamp', 'body'] as const;
-
 /** A field that was left empty stands for what was sent. */
 function readForm(given: FormData): ExplainSignatureRequest {
-  const text = (name: (typeof FIELDS)[number]): string => String(given.get(name) ?? '');
+  const text = (name: keyof ExplainSignatureRequest): string => String(given.get(name) ?? '');
   const [timestamp, body] = [text('timestamp').trim(), text('body')];
   return {
     signature: text('signature').trim(),
@@ -75,11 +72,12 @@ function Explain({ id, timestamp }: { readonly id: string; readonly timestamp: s
       run: () => form.current?.querySelector('input')?.focus(),
     },
   ]);
-  const { data, error, variables } = explain;
+  const { data, variables } = explain;
   return (
     <Form
       ref={form}
       label="Explain a signature"
+      action={explain}
       onSubmit={(fields) => explain.mutate(readForm(fields))}
       onKeyDown={(event) => {
         if (event.key === 'Escape' && event.target instanceof HTMLElement) event.target.blur();
@@ -89,42 +87,23 @@ function Explain({ id, timestamp }: { readonly id: string; readonly timestamp: s
         name="signature"
         label="Signature that your server computed"
         hint="It is compared with the one that was sent. The secret does not leave the server."
-        error={error}
-      >
-        {(input) => (
-          <input
-            {...input}
-            className="field mono wide"
-            aria-keyshortcuts="s"
-            autoComplete="off"
-            spellCheck={false}
-            placeholder="sha256=…"
-            required
-          />
-        )}
-      </Field>
+        aria-keyshortcuts="s"
+        placeholder="sha256=…"
+        required
+      />
       <details className="wide">
         <summary>Timestamp and body that your server used</summary>
-        <Field name="timestamp" label="Timestamp" error={error}>
-          {(input) => (
-            <input {...input} className="field mono wide" autoComplete="off" placeholder={timestamp} />
-          )}
-        </Field>
-        <Field name="body" label="Body, as text" error={error}>
-          {(input) => <textarea {...input} className="field mono wide" rows={4} spellCheck={false} />}
-        </Field>
+        <Field name="timestamp" label="Timestamp" placeholder={timestamp} />
+        <Field name="body" label="Body, as text" rows={4} />
       </details>
       <div className="line">
-        <Button type="submit" isPending={explain.isPending}>
-          Explain
-        </Button>
+        <Submit>Explain</Submit>
         {variables === undefined ? null : (
           <CopyAs
             request={shapeRequest(SANDBOX_PREFIX, 'POST', EXPLAIN, { params: { id }, body: variables })}
           />
         )}
       </div>
-      <FormFailure error={error} fields={FIELDS} />
       {data === undefined || variables === undefined ? null : (
         <Explanation explained={data} given={variables.signature} />
       )}

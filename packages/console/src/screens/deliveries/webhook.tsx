@@ -7,7 +7,7 @@ import { useAction } from '../../data/use-action.ts';
 import { webhooks } from '../../data/webhooks.ts';
 import { Facts } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Confirmed, Field, Form, FormFailure } from '../../ui/form.tsx';
+import { Confirmed, Field, Form, Submit } from '../../ui/form.tsx';
 import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
@@ -165,6 +165,7 @@ function Webhook({
       </div>
       <Form
         label="Set the address"
+        action={{ ...change, error }}
         onSubmit={(fields) => {
           const [url = '', target = ''] = ['url', 'target'].map((name) => String(fields.get(name)).trim());
           change.mutate(set(url, target));
@@ -176,27 +177,19 @@ function Webhook({
           program: take any public name, which need not exist, and say where your program listens.
           {isConnectors ? ' The attached connector then finds messages by polling only.' : ''}
         </p>
-        <Field name="url" label="Address" hint="The present secret becomes invalid." error={error}>
-          {(input) => (
-            <input
-              {...input}
-              className="field mono wide"
-              placeholder="https://my-program.example.com/webhooks"
-            />
-          )}
-        </Field>
+        <Field
+          name="url"
+          label="Address"
+          hint="The present secret becomes invalid."
+          placeholder="https://my-program.example.com/webhooks"
+        />
         <Field
           name="target"
           label="Where your program listens"
           hint="Without a path. Empty: no tunnel is opened. Other machines only if PLATFORM_TUNNEL_TARGETS allows them at the start."
-          error={error}
-        >
-          {(input) => <input {...input} className="field mono wide" placeholder="http://127.0.0.1:3000" />}
-        </Field>
-        <FormFailure error={error} fields={['url', 'target']} />
-        <Button type="submit" kind="main" isPending={change.isPending}>
-          Set the address
-        </Button>
+          placeholder="http://127.0.0.1:3000"
+        />
+        <Submit kind="main">Set the address</Submit>
       </Form>
     </>
   );

@@ -14,7 +14,7 @@ import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { showCount } from '../../ui/count.ts';
-import { Field, Form, FormFailure, type InputProps } from '../../ui/form.tsx';
+import { Field, Form, Submit } from '../../ui/form.tsx';
 import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { EVENTS } from '../deliveries/describe.ts';
@@ -131,10 +131,15 @@ function Armed({ rules }: { readonly rules: readonly FaultRule[] }) {
   );
 }
 
-/** The values of a field that has few; an empty one matches all of them. */
-const CHOICES: Readonly<Record<string, readonly string[]>> = {
-  event: ['', ...EVENTS],
-  method: ['', 'GET', 'POST', 'PUT', 'DELETE'],
+/** A field that has few values; an empty one matches all of them. */
+const choiceOf = (...values: readonly string[]) => ({
+  className: 'field wide',
+  options: values.map((value) => [value, value || 'all'] as const),
+});
+
+const CHOICES: Readonly<Record<string, ReturnType<typeof choiceOf>>> = {
+  event: choiceOf('', ...EVENTS),
+  method: choiceOf('', 'GET', 'POST', 'PUT', 'DELETE'),
 };
 
 function OwnRule() {
@@ -151,19 +156,10 @@ function OwnRule() {
     ...(PARAMETERS[action] ?? []).map((key) => [`action.${key}`, key] as const),
     ...MATCHES[surface].map((key) => [`match.${key}`, key] as const),
   ];
-  const { error } = arm;
-  const shown = [
-    'id',
-    'match.surface',
-    'action.type',
-    'first',
-    'probability',
-    'per',
-    ...parts.map(([name]) => name),
-  ];
   return (
     <Form
       label="A rule of your own"
+      action={arm}
       onChange={({ currentTarget }) => setRule(readRule(new FormData(currentTarget)))}
       onSubmit={() => arm.mutate()}
       ref={(form) => {
@@ -173,96 +169,42 @@ function OwnRule() {
     >
       <h2>A rule of your own</h2>
       <div className="form-grid">
-        <Field name="id" label="Id" error={error}>
-          {(input) => <Text input={input} defaultValue="my-rule" />}
-        </Field>
-        <Field name="match.surface" label="Applies to" error={error}>
-          {(input) => (
-            <select
-              {...input}
-              className="field"
-              value={surface}
-              // The form is read next, with the fields of the choice.
-              onChange={({ target }) => flushSync(() => setSurface(target.value as FaultSurface))}
-            >
-              {Object.entries(SURFACES).map(([value, label]) => (
-                <option key={value} value={value}>
-                  {label}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field name="action.type" label="What happens" error={error}>
-          {(input) => (
-            <select
-              {...input}
-              className="field"
-              value={action}
-              onChange={({ target }) => flushSync(() => setAction(target.value as FaultActionType))}
-            >
-              {actions.map((type) => (
-                <option key={type} value={type}>
-                  {type.replaceAll('_', ' ')}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Field name="id" label="Id" defaultValue="my-rule" />
+        <Field
+          name="match.surface"
+          label="Applies to"
+          className="field"
+          options={Object.entries(SURFACES)}
+          value={surface}
+          // The form is read next, with the fields of the choice.
+          onChange={({ target }) => flushSync(() => setSurface(target.value as FaultSurface))}
+        />
+        <Field
+          name="action.type"
+          label="What happens"
+          className="field"
+          options={actions.map((type) => [type, type.replaceAll('_', ' ')])}
+          value={action}
+          onChange={({ target }) => flushSync(() => setAction(target.value as FaultActionType))}
+        />
         {parts.map(([name, key]) => (
-          <Field key={name} name={name} label={LABELS[key] ?? key} error={error}>
-            {(input) => {
-              const choices = CHOICES[key];
-              return choices === undefined ? (
-                <Text input={input} placeholder={name.startsWith('match.') ? 'all' : ''} />
-              ) : (
-                <Choice input={input} choices={choices} />
-              );
-            }}
-          </Field>
+          <Field
+            key={name}
+            name={name}
+            label={LABELS[key] ?? key}
+            {...(CHOICES[key] ?? { placeholder: name.startsWith('match.') ? 'all' : '' })}
+          />
         ))}
-        <Field name="first" label="Only the first" error={error}>
-          {(input) => <Text input={input} placeholder="all" />}
-        </Field>
-        <Field name="probability" label="Probability, 0 to 1" error={error}>
-          {(input) => <Text input={input} placeholder="1" />}
-        </Field>
+        <Field name="first" label="Only the first" placeholder="all" />
+        <Field name="probability" label="Probability, 0 to 1" placeholder="1" />
         {surface === 'webhook' ? (
-          <Field name="per" label="Drawn for each" error={error}>
-            {(input) => <Choice input={input} choices={['attempt', 'event']} />}
-          </Field>
+          <Field name="per" label="Drawn for each" {...choiceOf('attempt', 'event')} />
         ) : null}
       </div>
       <div className="line">
-        <Button type="submit" kind="main" isPending={arm.isPending}>
-          Arm
-        </Button>
+        <Submit kind="main">Arm</Submit>
         <CopyAs request={shapeRequest(SANDBOX_PREFIX, 'POST', '/faults', { body: rule })} />
       </div>
-      <FormFailure error={error} fields={shown} />
     </Form>
-  );
-}
-
-function Text({
-  input,
-  ...given
-}: {
-  readonly input: InputProps;
-  readonly defaultValue?: string;
-  readonly placeholder?: string;
-}) {
-  return <input {...input} {...given} className="field mono wide" autoComplete="off" spellCheck={false} />;
-}
-
-function Choice({ input, choices }: { readonly input: InputProps; readonly choices: readonly string[] }) {
-  return (
-    <select {...input} className="field wide">
-      {choices.map((value) => (
-        <option key={value} value={value}>
-          {value === '' ? 'all' : value}
-        </option>
-      ))}
-    </select>
   );
 }

@@ -1,7 +1,7 @@
 import { sandbox } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
-import { Confirmed, Field, Form, FormFailure } from '../../ui/form.tsx';
+import { Confirmed, Field, Form, Submit } from '../../ui/form.tsx';
 import { Failure, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
@@ -40,23 +40,19 @@ export function StatePane() {
     <div className="dock-grid" ref={takeFocus}>
       <section aria-label="Saved states">
         <h2>Saved states</h2>
-        <Form label="Save the state" onSubmit={(fields) => save.mutate(String(fields.get('label')).trim())}>
+        <Form
+          label="Save the state"
+          action={{ error: save.error, isPending: isBusy }}
+          onSubmit={(fields) => save.mutate(String(fields.get('label')).trim())}
+        >
           <Field
             name="label"
             label="Name"
             hint="Waits until nothing is in progress. It is kept until the sandbox stops, also through a reset."
-            error={save.error}
-          >
-            {(input) => (
-              <div className="line">
-                <input {...input} className="field wide" placeholder="numbers and webhook are ready" />
-                <Button type="submit" isPending={isBusy}>
-                  Save the state
-                </Button>
-              </div>
-            )}
-          </Field>
-          <FormFailure error={save.error} fields={['label']} />
+            className="field wide"
+            placeholder="numbers and webhook are ready"
+            beside={<Submit>Save the state</Submit>}
+          />
         </Form>
         <ul className="rules">
           {data.toReversed().map(({ id, label, now }) => (

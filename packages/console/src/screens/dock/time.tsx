@@ -5,7 +5,7 @@ import { useVirtualNow } from '../../data/clock.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
-import { Confirmed, Field, Form, FormFailure } from '../../ui/form.tsx';
+import { Confirmed, Field, Form, Submit } from '../../ui/form.tsx';
 import { Failure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
@@ -116,6 +116,7 @@ export function TimePane() {
         </div>
         <Form
           label="Advance by a time of your own"
+          action={{ ...advance, error: isUnread ? UNREAD : atTheField(advance.error) }}
           onSubmit={() => {
             // What cannot be read is refused in the words of this page, at the field.
             setUnread(own === null);
@@ -126,30 +127,15 @@ export function TimePane() {
           <Field
             name="by"
             label="Another duration, or the time to advance to"
-            error={isUnread ? UNREAD : fieldError(advance.error)}
-          >
-            {(input) => (
-              <div className="line">
-                <input
-                  {...input}
-                  className="field mono wide"
-                  placeholder="90s, 5m, 2h, 3d"
-                  autoComplete="off"
-                  spellCheck={false}
-                  value={text}
-                  onChange={({ target: { value } }) => {
-                    setText(value);
-                    setUnread(false);
-                    aimAt(readAdvance(value.trim()));
-                  }}
-                />
-                <Button type="submit" isPending={advance.isPending}>
-                  Advance
-                </Button>
-              </div>
-            )}
-          </Field>
-          <FormFailure error={advance.error} fields={['ms', 'to']} />
+            placeholder="90s, 5m, 2h, 3d"
+            value={text}
+            onChange={({ target: { value } }) => {
+              setText(value);
+              setUnread(false);
+              aimAt(readAdvance(value.trim()));
+            }}
+            beside={<Submit>Advance</Submit>}
+          />
         </Form>
         {advance.isPending && target !== undefined ? (
           <Progress from={target.from} to={targetOf(target.by, target.from)} now={now} />
@@ -200,8 +186,8 @@ const targetOf = (by: Advance, from: number): number => ('ms' in by ? from + by.
 const UNREAD = new ApiError('', 400, 'invalid_request', `This is not a time: ${ADVANCE_FORMS}.`, 'by');
 
 /** The error of `ms` or `to` belongs to the one field there is. */
-const fieldError = (error: unknown): unknown =>
-  isOf(error, 'ms') || isOf(error, 'to') ? atField(error, 'by') : null;
+const atTheField = (error: unknown): unknown =>
+  isOf(error, 'ms') || isOf(error, 'to') ? atField(error, 'by') : error;
 
 function Progress({ from, to, now }: { readonly from: number; readonly to: number; readonly now: number }) {
   return (

@@ -8,7 +8,7 @@ import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { Composer, type Content } from '../../ui/composer.tsx';
-import { Field, Form, FormFailure } from '../../ui/form.tsx';
+import { Field, Form, Submit } from '../../ui/form.tsx';
 import { EmptyState, Failure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import type { Bubble } from '../../ui/thread.tsx';
@@ -195,7 +195,12 @@ function Behavior({ phone }: { readonly phone: string }) {
         </Button>
       </p>
       {isOpen ? (
-        <Form label="Behavior" ref={takeFocus} onSubmit={(fields) => set.mutate(readBehavior(fields))}>
+        <Form
+          label="Behavior"
+          ref={takeFocus}
+          action={set}
+          onSubmit={(fields) => set.mutate(readBehavior(fields))}
+        >
           <label className="tick">
             <input type="checkbox" name="onNetwork" defaultChecked={data.onNetwork} />
             Has an account on the network
@@ -206,25 +211,19 @@ function Behavior({ phone }: { readonly phone: string }) {
               name={name}
               label={`${label}, in seconds`}
               hint="Empty: never"
-              error={set.error}
-            >
-              {(input) => (
-                <input
-                  {...input}
-                  className="field"
-                  inputMode="decimal"
-                  defaultValue={data[name] === null ? '' : data[name] / 1_000}
-                />
-              )}
-            </Field>
+              className="field"
+              inputMode="decimal"
+              defaultValue={data[name] === null ? '' : data[name] / 1_000}
+            />
           ))}
-          <Field name="autoReply" label="Replies to each message" hint="Empty: never" error={set.error}>
-            {(input) => <input {...input} className="field wide" defaultValue={data.autoReply ?? ''} />}
-          </Field>
-          <FormFailure error={set.error} fields={['autoReply', ...DELAYS.map(([name]) => name)]} />
-          <Button type="submit" kind="main" isPending={set.isPending}>
-            Save
-          </Button>
+          <Field
+            name="autoReply"
+            label="Replies to each message"
+            hint="Empty: never"
+            className="field wide"
+            defaultValue={data.autoReply ?? ''}
+          />
+          <Submit kind="main">Save</Submit>
         </Form>
       ) : null}
     </>

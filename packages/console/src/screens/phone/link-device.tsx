@@ -4,7 +4,7 @@ import type { ListedConnection, ScanRequest } from '../../../../../src/contract/
 import { sandbox, service } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
-import { Form } from '../../ui/form.tsx';
+import { Form, Submit } from '../../ui/form.tsx';
 import { QrCode } from '../../ui/qr-code.tsx';
 import { EmptyState, Failure } from '../../ui/states.tsx';
 import { pictureOf } from './picture.ts';
@@ -112,7 +112,12 @@ function ByCode({ id }: { readonly id: string }) {
       sandbox('POST', '/connections/{id}/enter-code', { params: { id }, body: { code } }),
   });
   return (
-    <Form className="" label="Link by code" onSubmit={(fields) => enter.mutate(String(fields.get('code')))}>
+    <Form
+      className=""
+      label="Link by code"
+      action={enter}
+      onSubmit={(fields) => enter.mutate(String(fields.get('code')))}
+    >
       <h2>Or a pairing code</h2>
       <p className="soft">
         Your program requests one, or{' '}
@@ -130,11 +135,8 @@ function ByCode({ id }: { readonly id: string }) {
           name="code"
           required
         />
-        <Button type="submit" isPending={enter.isPending}>
-          Link with code
-        </Button>
+        <Submit>Link with code</Submit>
       </div>
-      <Failure error={enter.error} />
     </Form>
   );
 }

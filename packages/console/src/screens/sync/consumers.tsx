@@ -12,7 +12,7 @@ import { ReadHeading } from '../../ui/as-of.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Chip, type Tone } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
-import { Field, Form } from '../../ui/form.tsx';
+import { Field, Form, Submit } from '../../ui/form.tsx';
 import { NamedSection } from '../../ui/named.tsx';
 import { Failure, ReadFailure } from '../../ui/states.tsx';
 import { showSpan } from '../../ui/times.tsx';
@@ -97,6 +97,7 @@ function Replay({ name }: { readonly name: string }) {
       <div id={id} ref={menu} popover="auto" className="menu confirm">
         <Form
           label={`Replay ${name}`}
+          action={replay}
           onSubmit={(fields) => {
             const from = String(fields.get('from')).trim();
             replay.mutate((/^\d+$/.test(from) ? Number(from) : from) as ConsumerPosition);
@@ -106,16 +107,11 @@ function Replay({ name }: { readonly name: string }) {
             name="from"
             label={`Deliver changes to ${name} again, from`}
             hint="beginning, the number of a change, or a time. now skips everything that waits."
-            error={null}
-          >
-            {(input) => (
-              <input {...input} className="field mono" placeholder="2026-01-31T12:00:00Z" required />
-            )}
-          </Field>
-          <Failure error={replay.error} />
-          <Button type="submit" isPending={replay.isPending}>
-            Replay from there
-          </Button>
+            className="field mono"
+            placeholder="2026-01-31T12:00:00Z"
+            required
+          />
+          <Submit>Replay from there</Submit>
         </Form>
       </div>
     </>
