@@ -18,7 +18,7 @@ const LIMITS: readonly (readonly [
   ['src/contract', 7972],
   ['src/commands, cli', 5741, ['src/commands', 'src/cli']],
   ['src/scenario, testing, client', 2255, ['src/scenario', 'src/testing', 'src/client']],
-  ['packages/console, src/console-host', 15758, ['packages/console/src', 'src/console-host']],
+  ['packages/console, src/console-host', 15724, ['packages/console/src', 'src/console-host']],
   ['packages/certify, conformance', 10572, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1143],

@@ -17,11 +17,11 @@ export interface LiveListSource<Row> {
   readonly read: (cursor: string | undefined) => Promise<Page<Row>>;
   readonly idOf: (row: Row) => string;
   /** The row that an event carries, or makes of a known one, if it is one of this list. */
-  readonly rowOf: (event: StreamEvent, known: (id: string) => Row | undefined) => Row | undefined;
+  readonly rowOf?: (event: StreamEvent, known: (id: string) => Row | undefined) => Row | undefined;
   /** The name by which a `changed` event calls the list. */
   readonly name: string;
-  /** Whether every row that an event carries belongs to the list; else the server decides. */
-  readonly isWhole: boolean;
+  /** Whether every row that an event carries belongs to the list. Default: the server decides. */
+  readonly isWhole?: boolean;
   /** False for a list that changes so rarely that moving through it need not pause it. Default: true. */
   readonly pauses?: boolean;
 }
@@ -125,7 +125,7 @@ export class LiveList<Row> {
       rows.find((each) => idOf(each) === id);
     const known = (id: string): Row | undefined =>
       this.#changed.get(id) ?? find(this.#waiting, id) ?? find(this.#state.rows, id);
-    const row = rowOf(event, known);
+    const row = rowOf?.(event, known);
     if (row !== undefined) {
       this.#changed.set(idOf(row), row);
       this.#gather();

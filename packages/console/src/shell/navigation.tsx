@@ -5,8 +5,9 @@ import { useState } from 'react';
 import { screensOf } from '../../../../src/contract/console/screens.ts';
 import { mode } from '../data/live.ts';
 import { showSteps } from '../screens/overview/steps-shown.ts';
-import { Button, MenuButton } from '../ui/button.tsx';
+import { Button } from '../ui/button.tsx';
 import { Mark } from '../ui/mark.tsx';
+import { Menu, MenuButton } from '../ui/menu.tsx';
 import { AT_HAND, LOOKS } from './screens.ts';
 import { applyTheme, nextTheme, readTheme } from './theme.ts';
 
@@ -106,24 +107,16 @@ function HelpMenu({ onKeys }: { readonly onKeys: () => void }) {
       </Button>
     );
   return (
-    <>
-      <Button kind="quiet" popoverTarget="help" aria-label="Help">
-        <Help />
-      </Button>
-      <div id="help" popover="auto" className="menu help">
-        <MenuButton isPending={false} onClick={onKeys}>
-          Keys
-        </MenuButton>
-        <MenuButton
-          isPending={false}
-          onClick={() => {
-            showSteps(true);
-            void navigate({ to: '/overview' });
-          }}
-        >
-          First steps
-        </MenuButton>
-      </div>
-    </>
+    <Menu kind="quiet" label={<Help />} aria-label="Help" className="help">
+      <MenuButton onClick={onKeys}>Keys</MenuButton>
+      <MenuButton
+        onClick={() => {
+          showSteps(true);
+          void navigate({ to: '/overview' });
+        }}
+      >
+        First steps
+      </MenuButton>
+    </Menu>
   );
 }

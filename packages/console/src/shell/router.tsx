@@ -11,16 +11,18 @@ import { lazyPart } from '../screens/lazy-part.tsx';
 import { OverviewScreen } from '../screens/overview/screen.tsx';
 import { NotFound, ScreenError, Shell } from './shell.tsx';
 
-/** A text of the search parameters; absent if empty. */
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
+/** The texts of a search with these names, without empty ones. */
+function texts<Key extends string>(...keys: readonly Key[]) {
+  return (search: Record<string, unknown>): { [Each in Key]?: string | undefined } =>
+    Object.fromEntries(
+      keys
+        .map((key) => [key, search[key]] as const)
+        .filter(([, value]) => typeof value === 'string' && value !== ''),
+    ) as { [Each in Key]?: string };
 }
 
 /** The search of a list: its filter. */
-function listSearch(search: Record<string, unknown>): { q?: string | undefined } {
-  const q = text(search['q']);
-  return q === undefined ? {} : { q };
-}
+const listSearch = texts('q');
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: ScreenError });
 
@@ -69,24 +71,20 @@ const calls = createRoute({
 });
 const call = createRoute({ getParentRoute: () => calls, path: '$id' });
 
-/** The search of the phones: which list, its filter, and the open chat by who is at its other end. */
-function phoneSearch(search: Record<string, unknown>): {
+/** Which list of phones, its filter, and the open chat by who is at its other end. */
+type PhoneSearch = {
   list?: 'contacts' | undefined;
   q?: string | undefined;
   with?: string | undefined;
-} {
-  const other = text(search['with']);
-  return {
-    ...(search['list'] === 'contacts' ? { list: 'contacts' } : {}),
-    ...listSearch(search),
-    ...(other === undefined ? {} : { with: other }),
-  };
-}
+};
 
 const phones = createRoute({
   getParentRoute: () => root,
   path: '/phone',
-  validateSearch: phoneSearch,
+  validateSearch: (search: Record<string, unknown>): PhoneSearch => ({
+    ...(search['list'] === 'contacts' ? { list: 'contacts' } : {}),
+    ...texts('q', 'with')(search),
+  }),
   component: lazyPart('PhoneScreen'),
 });
 const phone = createRoute({ getParentRoute: () => phones, path: '$id' });
@@ -94,10 +92,7 @@ const phone = createRoute({ getParentRoute: () => phones, path: '$id' });
 const inbox = createRoute({
   getParentRoute: () => root,
   path: '/inbox',
-  validateSearch: (search: Record<string, unknown>): { peer?: string | undefined } => {
-    const peer = text(search['peer']);
-    return peer === undefined ? {} : { peer };
-  },
+  validateSearch: texts('peer'),
   component: lazyPart('InboxScreen'),
 });
 const conversation = createRoute({ getParentRoute: () => inbox, path: '$id' });
@@ -105,10 +100,7 @@ const conversation = createRoute({ getParentRoute: () => inbox, path: '$id' });
 const sync = createRoute({
   getParentRoute: () => root,
   path: '/sync',
-  validateSearch: (search: Record<string, unknown>): { state?: string | undefined } => {
-    const state = text(search['state']);
-    return state === undefined ? {} : { state };
-  },
+  validateSearch: texts('state'),
   component: lazyPart('SyncScreen'),
 });
 

@@ -4,16 +4,18 @@ interface FactsProps {
   readonly facts: readonly (readonly [name: string, value: ReactNode])[];
 }
 
-/** Names and values. */
+/** Names and values, without those that are undefined. */
 export function Facts({ facts, valueClass }: FactsProps & { readonly valueClass?: string }) {
   return (
     <dl className="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd className={valueClass}>{typeof value === 'string' ? <bdi>{value}</bdi> : value}</dd>
-        </div>
-      ))}
+      {facts.map(([name, value]) =>
+        value === undefined ? null : (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className={valueClass}>{typeof value === 'string' ? <bdi>{value}</bdi> : value}</dd>
+          </div>
+        ),
+      )}
     </dl>
   );
 }

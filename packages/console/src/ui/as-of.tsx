@@ -1,21 +1,36 @@
+import type { ReactNode } from 'react';
 import { useRealNow } from '../data/clock.ts';
 import { type Figure, readingOf } from '../data/reading.ts';
 import { Chip } from './chip.tsx';
+import { NamedSection } from './named.tsx';
+import { ReadFailure } from './states.tsx';
 import { showSpan, showTime } from './times.tsx';
 
-/** The heading of a section, and when its figures were read. */
-export function ReadHeading({
-  title,
+/** A section that an address can name, when its figures were read, and why they could not be read again. */
+export function ReadSection({
+  id,
+  label,
+  title = label,
   figures,
+  error,
+  children,
 }: {
-  readonly title: string;
+  readonly id?: string;
+  readonly label: string;
+  readonly title?: string;
   readonly figures: readonly Figure[];
+  readonly error?: unknown;
+  readonly children: ReactNode;
 }) {
   return (
-    <header className="line">
-      <h2>{title}</h2>
-      <AsOf figures={figures} />
-    </header>
+    <NamedSection id={id} label={label}>
+      <header className="line">
+        <h2>{title}</h2>
+        <AsOf figures={figures} />
+      </header>
+      <ReadFailure error={error} />
+      {children}
+    </NamedSection>
   );
 }
 

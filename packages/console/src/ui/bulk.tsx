@@ -1,6 +1,6 @@
 import { useRef, useState } from 'react';
 import { Button } from './button.tsx';
-import { Confirmed } from './form.tsx';
+import { Confirmed } from './menu.tsx';
 
 interface Progress {
   readonly all: number;

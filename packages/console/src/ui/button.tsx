@@ -1,4 +1,4 @@
-import type { ComponentProps, ReactNode } from 'react';
+import type { ComponentProps } from 'react';
 
 /** A button. While `action`, which it starts, or what `isPending` reports is running, it is `aria-disabled`. */
 export function Button({
@@ -19,30 +19,5 @@ export function Button({
       onClick={() => action?.mutate()}
       {...given}
     />
-  );
-}
-
-/** A button of a menu, which closes it. While `isPending`, it is `aria-disabled`, and the menu stays open. */
-export function MenuButton({
-  isPending,
-  onClick,
-  children,
-}: {
-  readonly isPending: boolean;
-  readonly onClick: () => void;
-  readonly children: ReactNode;
-}) {
-  return (
-    <button
-      type="button"
-      aria-disabled={isPending}
-      onClick={({ currentTarget }) => {
-        if (isPending) return;
-        currentTarget.closest<HTMLElement>('.menu')?.hidePopover();
-        onClick();
-      }}
-    >
-      {children}
-    </button>
   );
 }

@@ -1,7 +1,7 @@
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { RequestShape } from '../data/client.ts';
-import { Button } from './button.tsx';
 import { copyText } from './copy-text.ts';
+import { Menu, MenuButton } from './menu.tsx';
 import './screen.css';
 
 /** `'` inside of single quotes of a shell. */
@@ -53,29 +53,24 @@ export function CopyAs({
   readonly request: RequestShape;
   readonly items?: readonly CopyItem[];
 }) {
-  const id = useId();
   const [copied, setCopied] = useState<string>();
   const all = [...FORMS.map(([label, form]) => ({ label, text: form(request, location.origin) })), ...items];
   const copy = async ({ label, text }: CopyItem): Promise<void> => {
     await copyText(text);
-    document.getElementById(id)?.hidePopover();
     setCopied(label);
   };
   return (
     <span className="copy-as">
-      <Button popoverTarget={id} onClick={() => setCopied(undefined)}>
-        Copy as
-      </Button>
+      <Menu label="Copy as" onClick={() => setCopied(undefined)}>
+        {all.map((item) => (
+          <MenuButton key={item.label} onClick={() => copy(item)}>
+            {item.label}
+          </MenuButton>
+        ))}
+      </Menu>
       <span className="faint" role="status">
         {copied === undefined ? '' : `${copied} copied`}
       </span>
-      <div id={id} popover="auto" className="menu">
-        {all.map((item) => (
-          <button key={item.label} type="button" onClick={() => void copy(item)}>
-            {item.label}
-          </button>
-        ))}
-      </div>
     </span>
   );
 }

@@ -8,7 +8,7 @@ import {
   useRef,
 } from 'react';
 import { isOf } from '../data/client.ts';
-import { Button, MenuButton } from './button.tsx';
+import { Button } from './button.tsx';
 import { Failure } from './states.tsx';
 import './screen.css';
 
@@ -160,36 +160,5 @@ export function Ticked<Value extends string>({
         </p>
       )}
     </fieldset>
-  );
-}
-
-/** A button that asks once, in its own place, before it does what cannot be undone. */
-export function Confirmed({
-  label,
-  question,
-  isDisabled = false,
-  isPending,
-  onConfirm,
-}: {
-  readonly label: string;
-  readonly question: string;
-  readonly isDisabled?: boolean;
-  /** Whether it cannot be confirmed yet, because the action or another one is running. */
-  readonly isPending: boolean;
-  readonly onConfirm: () => void;
-}) {
-  const id = useId();
-  return (
-    <>
-      <Button popoverTarget={id} disabled={isDisabled}>
-        {label}
-      </Button>
-      <div id={id} popover="auto" className="menu confirm">
-        <p>{question}</p>
-        <MenuButton isPending={isPending} onClick={onConfirm}>
-          {label}
-        </MenuButton>
-      </div>
-    </>
   );
 }

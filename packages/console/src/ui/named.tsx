@@ -3,7 +3,7 @@ import { type ReactNode, type RefObject, useEffect, useRef } from 'react';
 
 /** Brings an element into view when an address names it after `#`. */
 function useNamed<Of extends HTMLElement>(
-  id: string,
+  id: string | undefined,
   block: ScrollLogicalPosition,
 ): { readonly isNamed: boolean; readonly ref: RefObject<Of | null> } {
   const isNamed = useLocation({ select: ({ hash }) => hash === id });
@@ -24,13 +24,13 @@ export function NamedRow({ id, children }: { readonly id: string; readonly child
   );
 }
 
-/** A section of a screen that an address can name. */
+/** A section of a screen that an address can name, if it has an id. */
 export function NamedSection({
   id,
   label,
   children,
 }: {
-  readonly id: string;
+  readonly id?: string | undefined;
   readonly label: string;
   readonly children: ReactNode;
 }) {

@@ -14,6 +14,14 @@ export interface QueryToken {
   readonly values?: readonly string[];
 }
 
+export interface QueryBarProps {
+  readonly value: string;
+  readonly tokens: readonly QueryToken[];
+  /** Why the list could not be read. */
+  readonly error: unknown;
+  readonly placeholder?: string | undefined;
+}
+
 interface Hint {
   /** What the word becomes. */
   readonly word: string;
@@ -43,13 +51,7 @@ export function QueryBar({
   tokens,
   error,
   placeholder = 'Filter: words, key:value, !key:value',
-}: {
-  readonly value: string;
-  readonly tokens: readonly QueryToken[];
-  /** Why the list could not be read. */
-  readonly error: unknown;
-  readonly placeholder?: string;
-}) {
+}: QueryBarProps) {
   const navigate = useNavigate();
   const id = useId();
   const isWrong = isOf(error, 'q');

@@ -6,6 +6,7 @@ import { isOf } from '../data/client.ts';
 import { type LiveList, type LiveListState, MOST_ROWS } from '../data/live-list.ts';
 import { Button } from './button.tsx';
 import { PageHead } from './page-head.tsx';
+import { QueryBar, type QueryBarProps } from './query-bar.tsx';
 import { useRowKeys } from './row-keys.ts';
 import { EmptyState, Failure, Loading, type StateProps } from './states.tsx';
 import { showDate } from './times.tsx';
@@ -158,11 +159,9 @@ export function Table<Row>(props: TableProps<Row>) {
             if (row === undefined) return null;
             const id = idOf(row);
             const above = rows.at(item.index - 1);
-            const day = timeOf && showDate(Date.parse(timeOf(row)));
+            const day = timeOf && showDate(timeOf(row));
             const isNewDay =
-              item.index > 0 &&
-              above !== undefined &&
-              day !== (timeOf && showDate(Date.parse(timeOf(above))));
+              item.index > 0 && above !== undefined && day !== (timeOf && showDate(timeOf(above)));
             return (
               <TableRow
                 key={item.key}
@@ -191,12 +190,33 @@ export function Table<Row>(props: TableProps<Row>) {
 }
 
 /**
- * In place of the rows of an empty list: without a filter, what to do next; otherwise, that nothing of its `kind`
- * matches.
+ * A table below its filter. If it has no rows, it says that nothing of its `kind` matches or, without a filter, what to do
+ * next: `title`, `hint` and `action`.
  */
-export function EmptyList({ q, kind, ...state }: StateProps & { readonly q: string; readonly kind: string }) {
-  if (q === '') return <EmptyState {...state} />;
-  return <EmptyState title={`No ${kind} matches`} hint="Press q to change the filter." />;
+export function FilteredTable<Row>({
+  q,
+  tokens,
+  placeholder,
+  kind,
+  title,
+  hint,
+  action,
+  children,
+  ...table
+}: Omit<TableProps<Row>, 'empty'> &
+  Omit<QueryBarProps, 'value' | 'error'> &
+  StateProps & { readonly q: string; readonly kind: string; readonly children?: ReactNode }) {
+  const empty =
+    q === ''
+      ? { title, hint, action }
+      : { title: `No ${kind} matches`, hint: 'Press q to change the filter.' };
+  return (
+    <>
+      <QueryBar value={q} error={table.list[0].error} {...{ tokens, placeholder }} />
+      {children}
+      <Table {...table} empty={<EmptyState {...empty} />} />
+    </>
+  );
 }
 
 interface RowProps<Row> extends Pick<TableProps<Row>, 'columns' | 'to' | 'search'> {

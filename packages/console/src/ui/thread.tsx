@@ -75,9 +75,9 @@ export function Thread({
         {virtual.getVirtualItems().map(({ index, key, start }) => {
           const bubble = bubbles[index];
           if (bubble === undefined) return null;
-          const day = showDate(Date.parse(bubble.at));
+          const day = showDate(bubble.at);
           const before = bubbles[index - 1];
-          const isFirst = before === undefined || showDate(Date.parse(before.at)) !== day;
+          const isFirst = before === undefined || showDate(before.at) !== day;
           return (
             <li
               key={key}

@@ -1,19 +1,22 @@
 const pad = (value: number, digits = 2): string => String(value).padStart(digits, '0');
 
+/** Milliseconds since 1970, or ISO 8601. */
+type Moment = number | string;
+
 /** `14:03:07` in the reader's zone. */
-export function showTime(at: number): string {
+export function showTime(at: Moment): string {
   const date = new Date(at);
   return `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
 }
 
 /** `2026-01-15` in the reader's zone. */
-export function showDate(at: number): string {
+export function showDate(at: Moment): string {
   const date = new Date(at);
   return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
 }
 
 /** `2026-01-15 14:03:07` in the reader's zone. */
-export function showDateTime(at: number): string {
+export function showDateTime(at: Moment): string {
   return `${showDate(at)} ${showTime(at)}`;
 }
 
@@ -39,11 +42,10 @@ export function showSpan(ms: number): string {
 
 /** A point in time: the time of day, and everything about it on hover. */
 export function Time({ iso, kind }: { readonly iso: string; readonly kind: 'virtual' | 'real' }) {
-  const at = Date.parse(iso);
   const clock = kind === 'virtual' ? 'virtual time' : 'real time';
   return (
-    <time dateTime={iso} title={`${showDateTime(at)}, ${clock}\n${iso}`}>
-      {showTime(at)}
+    <time dateTime={iso} title={`${showDateTime(iso)}, ${clock}\n${iso}`}>
+      {showTime(iso)}
     </time>
   );
 }

@@ -32,7 +32,7 @@ export function AppDetail({ clientId }: { readonly clientId: string }) {
         <h1>
           <bdi>{app.name}</bdi>
         </h1>
-        <p className="soft">registered {showDateTime(Date.parse(app.createdAt))} virtual time</p>
+        <p className="soft">registered {showDateTime(app.createdAt)} virtual time</p>
         <Link to="/calls" search={{ q: `credential:${clientId}` }}>
           Calls of this app
         </Link>
@@ -44,7 +44,7 @@ export function AppDetail({ clientId }: { readonly clientId: string }) {
           ['Scopes', <Lines key="s" lines={app.scopes} />],
           ['Owner', app.ownerWorkspaceId ?? 'no workspace: a page always asks for consent'],
           ['Webhook', app.webhookUrl ?? 'none'],
-          ...(app.legacySubscription ? [['Events', 'message.received only'] as const] : []),
+          ['Events', app.legacySubscription ? 'message.received only' : undefined],
         ]}
       />
       <Form label="Webhook" action={set} onSubmit={(fields) => set.mutate(String(fields.get('url')))}>

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useAction } from '../../data/use-action.ts';
 import { Chip } from '../../ui/chip.tsx';
-import { Confirmed } from '../../ui/form.tsx';
+import { Confirmed } from '../../ui/menu.tsx';
 import { Failure } from '../../ui/states.tsx';
 
 /** Whether a credential is valid, in one word. */

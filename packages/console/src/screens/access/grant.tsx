@@ -46,7 +46,7 @@ export function GrantDetail({ id }: { readonly id: string }) {
         <Link to="/access/$id" params={{ id: `app-${grant.clientId}` }} className="mono">
           {grant.clientId}
         </Link>{' '}
-        in {grant.workspaceId} · granted {showDateTime(Date.parse(grant.createdAt))} virtual time
+        in {grant.workspaceId} · granted {showDateTime(grant.createdAt)} virtual time
       </CredentialHeader>
       {isRevoked ? null : (
         <Form label="What it may do" action={narrow} onSubmit={narrow.mutate}>
@@ -95,7 +95,7 @@ function Family({ grant: { refreshTokens, refreshes, revokedAt } }: { readonly g
             <li key={`${token.expiresAt}${token.usedAt}`}>
               <Chip tone={isUsable ? 'good' : 'plain'}>{state}</Chip>
               <span className="soft">
-                {isUsable ? 'until' : 'at'} {showDateTime(Date.parse(when))}
+                {isUsable ? 'until' : 'at'} {showDateTime(when)}
               </span>
             </li>
           );

@@ -52,8 +52,8 @@ export function KeyDetail({ id }: { readonly id: string }) {
         question="Every later call with this key is refused. This cannot be undone."
         revoke={() => sandbox('DELETE', '/api-keys/{id}', { params: { id } }).then(reread)}
       >
-        SHA-256 begins with <span className="mono">{key.hint}</span> · created{' '}
-        {showDateTime(Date.parse(key.createdAt))} virtual time
+        SHA-256 begins with <span className="mono">{key.hint}</span> · created {showDateTime(key.createdAt)}{' '}
+        virtual time
       </CredentialHeader>
       {isRevoked ? null : (
         <LimitsForm

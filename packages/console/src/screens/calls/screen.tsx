@@ -6,10 +6,10 @@ import { useLiveList } from '../../data/use-live-list.ts';
 import { About } from '../../ui/about.tsx';
 import { Chip, type Tone } from '../../ui/chip.tsx';
 import { CodeView } from '../../ui/code.tsx';
-import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
+import type { QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
 import { Loading, ReadFailure } from '../../ui/states.tsx';
-import { type Column, EmptyList, Table } from '../../ui/table.tsx';
+import { type Column, FilteredTable } from '../../ui/table.tsx';
 import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
 import './calls.css';
 
@@ -85,27 +85,21 @@ export function CallsScreen() {
     <Split
       closeTo="/calls"
       list={
-        <>
-          <QueryBar value={q} tokens={TOKENS} error={list[0].error} />
-          <Table
-            label="Calls"
-            list={list}
-            columns={COLUMNS}
-            selectedId={id}
-            to="/calls/$id"
-            messageOf={({ messageIds }) => messageIds?.[0]}
-            timeOf={({ at }) => at}
-            empty={
-              <EmptyList
-                q={q}
-                kind="call"
-                title="The service was not called yet"
-                hint="Each call appears here with the reason for its response. Only the latest calls are kept."
-                action={<Link to="/overview">Point your application at the service</Link>}
-              />
-            }
-          />
-        </>
+        <FilteredTable
+          q={q}
+          tokens={TOKENS}
+          label="Calls"
+          kind="call"
+          title="The service was not called yet"
+          hint="Each call appears here with the reason for its response. Only the latest calls are kept."
+          action={<Link to="/overview">Point your application at the service</Link>}
+          list={list}
+          columns={COLUMNS}
+          selectedId={id}
+          to="/calls/$id"
+          messageOf={({ messageIds }) => messageIds?.[0]}
+          timeOf={({ at }) => at}
+        />
       }
       detail={id === undefined ? undefined : <CallDetail key={id} id={id} />}
     />
@@ -131,7 +125,7 @@ function CallDetail({ id }: { readonly id: string }) {
           </h1>
         </div>
         <p className="soft">
-          {showDateTime(Date.parse(data.at))} virtual time · {showDuration(data.ms)}
+          {showDateTime(data.at)} virtual time · {showDuration(data.ms)}
         </p>
       </header>
       <section aria-label="Decision">

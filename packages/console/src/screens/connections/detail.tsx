@@ -1,14 +1,13 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useId } from 'react';
 import type { OutageCause, ShownConnection } from '../../../../../src/contract/sandbox/connections.ts';
 import { sandbox, service } from '../../data/client.ts';
 import { nameContact } from '../../data/numbers.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
-import { Button, MenuButton } from '../../ui/button.tsx';
+import { Button } from '../../ui/button.tsx';
 import { ConnectionState } from '../../ui/connection-state.tsx';
-import { Confirmed } from '../../ui/form.tsx';
+import { Confirmed, Menu, MenuButton } from '../../ui/menu.tsx';
 import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
 import { StateDiagram } from './diagram.tsx';
@@ -80,7 +79,6 @@ export function ConnectionDetail({ id }: { readonly id: string }) {
 function Actions({ connection }: { readonly connection: ShownConnection }) {
   const { id, workspaceId, label, provider, outage, status } = connection;
   const navigate = useNavigate();
-  const menu = useId();
   const params = { id };
   const onService = { params, headers: { 'x-workspace-id': workspaceId } };
   // The stream says that the connection changed, and it is read again.
@@ -96,9 +94,16 @@ function Actions({ connection }: { readonly connection: ShownConnection }) {
     <>
       <div className="line">
         {outage === null ? (
-          <Button popoverTarget={menu} disabled={provider !== 'qr' || status !== 'connected'}>
-            Cause an outage
-          </Button>
+          <Menu label="Cause an outage" disabled={provider !== 'qr' || status !== 'connected'}>
+            {(Object.keys(OUTAGES) as OutageCause[]).map((cause) => (
+              <MenuButton key={cause} isPending={isPending} onClick={() => breakBy(cause, false)}>
+                {OUTAGES[cause]}
+              </MenuButton>
+            ))}
+            <MenuButton isPending={isPending} onClick={() => breakBy('session_ageing', true)}>
+              Session ageing, heals by itself
+            </MenuButton>
+          </Menu>
         ) : (
           <Button
             kind="main"
@@ -108,16 +113,6 @@ function Actions({ connection }: { readonly connection: ShownConnection }) {
             Heal
           </Button>
         )}
-        <div id={menu} popover="auto" className="menu">
-          {(Object.keys(OUTAGES) as OutageCause[]).map((cause) => (
-            <MenuButton key={cause} isPending={isPending} onClick={() => breakBy(cause, false)}>
-              {OUTAGES[cause]}
-            </MenuButton>
-          ))}
-          <MenuButton isPending={isPending} onClick={() => breakBy('session_ageing', true)}>
-            Session ageing, heals by itself
-          </MenuButton>
-        </div>
         <Button
           isPending={isPending}
           onClick={() => mutate(() => service('POST', '/connections/{id}/restart', onService))}
@@ -176,8 +171,7 @@ function Outage({
             Move the time to then
           </Button>
           <span>
-            {next.what === 'outage.healed' ? 'It heals at' : 'The probe runs at'}{' '}
-            {showDateTime(Date.parse(next.at))}.
+            {next.what === 'outage.healed' ? 'It heals at' : 'The probe runs at'} {showDateTime(next.at)}.
           </span>
         </div>
       )}
@@ -195,7 +189,7 @@ function Transitions({ connection: { id, transitions } }: { readonly connection:
         {transitions.map(({ at, from, to, cause, reason, event }, place) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the oldest has the number 0, whatever comes on top
           <li key={transitions.length - place}>
-            <time dateTime={at}>{showDateTime(Date.parse(at))}</time>
+            <time dateTime={at}>{showDateTime(at)}</time>
             <span>
               {from === null ? '' : `${from} → `}
               <b>{to}</b>
@@ -231,8 +225,7 @@ function Warmup({ connection: { warmup } }: { readonly connection: ShownConnecti
         <span>{words}</span>
       </div>
       <p className="faint">
-        This limit applies until {showDateTime(Date.parse(stepEndsAt))}; the warm-up ends{' '}
-        {showDateTime(Date.parse(endsAt))}.
+        This limit applies until {showDateTime(stepEndsAt)}; the warm-up ends {showDateTime(endsAt)}.
       </p>
     </section>
   );

@@ -24,7 +24,7 @@ export function LicenseEnd({
   const time = useVirtualNow();
   if (expires === null || time === undefined) return <span className="soft">{status}</span>;
   const left = Date.parse(expires) - time.now;
-  const title = `${showDateTime(Date.parse(expires))}, virtual time`;
+  const title = `${showDateTime(expires)}, virtual time`;
   if (left <= 0) {
     return (
       <span className="bad" title={title}>
@@ -57,7 +57,7 @@ export function License({ connection }: { readonly connection: ShownConnection }
       <div className="line">
         <LicenseEnd status={license.status} expires={license.expiresAt} />
         <span className="faint">
-          {license.expiresAt === null ? '' : `Until ${showDateTime(Date.parse(license.expiresAt))}. `}
+          {license.expiresAt === null ? '' : `Until ${showDateTime(license.expiresAt)}. `}
           {hasSlot ? 'It occupies a slot.' : 'It occupies no slot.'}
         </span>
       </div>

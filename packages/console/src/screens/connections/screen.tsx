@@ -9,9 +9,9 @@ import { Button } from '../../ui/button.tsx';
 import { ConnectionState } from '../../ui/connection-state.tsx';
 import { useKeys } from '../../ui/keys.ts';
 import { PageHead } from '../../ui/page-head.tsx';
-import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
+import type { QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
-import { type Column, EmptyList, Table } from '../../ui/table.tsx';
+import { type Column, FilteredTable } from '../../ui/table.tsx';
 import { CreateConnection } from './create.tsx';
 import { ConnectionDetail } from './detail.tsx';
 import { LicenseEnd } from './license.tsx';
@@ -74,10 +74,8 @@ export function ConnectionsScreen() {
   const list = useLiveList<ListedConnection>({
     key: `connections ${q}`,
     name: 'connections',
-    isWhole: q === '',
     pauses: false,
     idOf: (row) => row.id,
-    rowOf: () => undefined,
     read: (cursor) => sandbox('GET', '/connections', { query: { q, cursor, limit: PAGE, order: 'newest' } }),
   });
   const create = (
@@ -98,24 +96,21 @@ export function ConnectionsScreen() {
       list={
         <>
           <PageHead>{create}</PageHead>
-          <QueryBar value={q} tokens={TOKENS} error={list[0].error} />
-          {isCreating ? <CreateConnection onClose={close} /> : null}
-          <Table
+          <FilteredTable
+            q={q}
+            tokens={TOKENS}
             label="Connections"
+            kind="connection"
+            title="There is no connection"
+            hint="A connection is a phone number that is linked to the network. Press c to create one, or add one that is already paired:"
+            action={<code>npm run sandbox -- pair 447700900150 Tests</code>}
             list={list}
             columns={COLUMNS}
             selectedId={id}
             to="/connections/$id"
-            empty={
-              <EmptyList
-                q={q}
-                kind="connection"
-                title="There is no connection"
-                hint="A connection is a phone number that is linked to the network. Press c to create one, or add one that is already paired:"
-                action={<code>npm run sandbox -- pair 447700900150 Tests</code>}
-              />
-            }
-          />
+          >
+            {isCreating ? <CreateConnection onClose={close} /> : null}
+          </FilteredTable>
         </>
       }
       detail={id === undefined ? undefined : <ConnectionDetail key={id} id={id} />}

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, useId, useRef, useState } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 import type {
   Delivery,
   DeliveryAttempt,
@@ -10,11 +10,12 @@ import { queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About, Facts } from '../../ui/about.tsx';
-import { Button, MenuButton } from '../../ui/button.tsx';
+import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { CodeView } from '../../ui/code.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { useKeys } from '../../ui/keys.ts';
+import { Menu, MenuButton } from '../../ui/menu.tsx';
 import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
@@ -50,7 +51,7 @@ export function DeliveryDetail({ id }: { readonly id: string }) {
           )}
         </div>
         <p className="soft">
-          {showDateTime(Date.parse(data.createdAt))} · {data.attempts.length}{' '}
+          {showDateTime(data.createdAt)} · {data.attempts.length}{' '}
           {data.attempts.length === 1 ? 'attempt' : 'attempts'}
         </p>
         <Actions delivery={data} />
@@ -72,7 +73,6 @@ export function DeliveryDetail({ id }: { readonly id: string }) {
 
 function Actions({ delivery }: { readonly delivery: Delivery }) {
   const { id, outcome, held } = delivery;
-  const menu = useId();
   const [isEditing, setEditing] = useState(false);
   const store = (changed: Delivery): void => void queries.setQueryData(['deliveries', id], changed);
   const resend = useAction({
@@ -114,14 +114,13 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
             Resend now
           </MenuButton>
         </div>
-        <Button popoverTarget={menu}>Resend as …</Button>
-        <div id={menu} popover="auto" className="menu">
+        <Menu label="Resend as …">
           {more.map(([label, body]) => (
             <MenuButton key={label} isPending={resend.isPending} onClick={() => resend.mutate(body)}>
               {label}
             </MenuButton>
           ))}
-        </div>
+        </Menu>
         <Button aria-expanded={isEditing} aria-keyshortcuts="e" onClick={() => setEditing(!isEditing)}>
           Edit and send
         </Button>

@@ -100,7 +100,7 @@ function Received({
         {subscriptionId === '' || subscriptionId === 'default' ? null : ` at ${subscriptionId}`}
       </span>
       <span className="soft">
-        <time dateTime={at}>{showDateTime(Date.parse(at))}</time> · {showDuration(ms)}
+        <time dateTime={at}>{showDateTime(at)}</time> · {showDuration(ms)}
       </span>
       {messageId === null ? (
         <span />

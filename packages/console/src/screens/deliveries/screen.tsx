@@ -8,9 +8,9 @@ import { Bulk } from '../../ui/bulk.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { PageHead } from '../../ui/page-head.tsx';
-import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
+import type { QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
-import { type Column, EmptyList, Table } from '../../ui/table.tsx';
+import { type Column, FilteredTable } from '../../ui/table.tsx';
 import { Time } from '../../ui/times.tsx';
 import { EVENTS, outcomeOf, summaryOf } from './describe.ts';
 import { DeliveryDetail } from './detail.tsx';
@@ -92,26 +92,23 @@ export function DeliveriesScreen() {
               Webhook and tunnels
             </Link>
           </PageHead>
-          <QueryBar value={q} tokens={TOKENS} error={list[0].error} />
-          {q === '' || list[0].error !== undefined ? null : <ResendAll key={q} q={q} />}
-          <Table
+          <FilteredTable
+            q={q}
+            tokens={TOKENS}
             label="Deliveries"
+            kind="delivery"
+            title="Nothing was delivered yet"
+            hint="Have a contact write to one of your numbers:"
+            action={<code>npm run sandbox -- say 447700900101 447700900201 Hello</code>}
             list={list}
             columns={COLUMNS}
             selectedId={id === WEBHOOK ? undefined : id}
             to="/deliveries/$id"
             messageOf={({ messageId }) => messageId}
             timeOf={({ createdAt }) => createdAt}
-            empty={
-              <EmptyList
-                q={q}
-                kind="delivery"
-                title="Nothing was delivered yet"
-                hint="Have a contact write to one of your numbers:"
-                action={<code>npm run sandbox -- say 447700900101 447700900201 Hello</code>}
-              />
-            }
-          />
+          >
+            {q === '' || list[0].error !== undefined ? null : <ResendAll key={q} q={q} />}
+          </FilteredTable>
         </>
       }
       detail={

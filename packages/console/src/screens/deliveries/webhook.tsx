@@ -7,7 +7,8 @@ import { useAction } from '../../data/use-action.ts';
 import { webhooks } from '../../data/webhooks.ts';
 import { Facts } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Confirmed, Field, Form, Submit } from '../../ui/form.tsx';
+import { Field, Form, Submit } from '../../ui/form.tsx';
+import { Confirmed } from '../../ui/menu.tsx';
 import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
@@ -133,7 +134,7 @@ function Webhook({
             ['Leads to', tunnel?.target ?? 'the public host: no tunnel is open for it'],
             ['Receiver', isConnectors ? 'the attached connector' : 'your program'],
             ['Events', EVENTS.join(', ')],
-            ['Secret', `set; last changed ${showDateTime(Date.parse(webhook.changedAt))}`],
+            ['Secret', `set; last changed ${showDateTime(webhook.changedAt)}`],
           ]}
         />
       )}

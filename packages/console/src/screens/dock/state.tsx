@@ -1,7 +1,8 @@
 import { sandbox } from '../../data/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
-import { Confirmed, Field, Form, Submit } from '../../ui/form.tsx';
+import { Field, Form, Submit } from '../../ui/form.tsx';
+import { Confirmed } from '../../ui/menu.tsx';
 import { Failure, ReadFailure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
@@ -30,7 +31,7 @@ export function StatePane() {
       const { label, now } = id === null ? { label: null, now: null } : await restoreSnapshot(id);
       return now === null
         ? 'Reset. The API key is another one: copy the .env from the overview.'
-        : `Restored: ${label ?? id}. It is ${showDateTime(Date.parse(now))} virtual time again.`;
+        : `Restored: ${label ?? id}. It is ${showDateTime(now)} virtual time again.`;
     },
     onSuccess: startOver,
   });
@@ -58,11 +59,11 @@ export function StatePane() {
           {data.toReversed().map(({ id, label, now }) => (
             <li key={id}>
               <bdi>{label ?? id}</bdi>
-              <span className="faint">{showDateTime(Date.parse(now))}</span>
+              <span className="faint">{showDateTime(now)}</span>
               <span>
                 <Confirmed
                   label="Restore"
-                  question={`It is ${showDateTime(Date.parse(now))} virtual time again. Everything since then is lost: ${LOST}`}
+                  question={`It is ${showDateTime(now)} virtual time again. Everything since then is lost: ${LOST}`}
                   isPending={isBusy}
                   onConfirm={() => replace.mutate(id)}
                 />

@@ -5,7 +5,8 @@ import { useVirtualNow } from '../../data/clock.ts';
 import { queries } from '../../data/live.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
-import { Confirmed, Field, Form, Submit } from '../../ui/form.tsx';
+import { Field, Form, Submit } from '../../ui/form.tsx';
+import { Confirmed } from '../../ui/menu.tsx';
 import { Failure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
@@ -142,10 +143,10 @@ export function TimePane() {
         ) : null}
         <p role="status" className="soft">
           {undo.data !== undefined && undo.submittedAt > advance.submittedAt
-            ? `Undone. It is ${showDateTime(Date.parse(undo.data))} again.`
+            ? `Undone. It is ${showDateTime(undo.data)} again.`
             : advance.data === undefined || advance.isPending
               ? ''
-              : `It is ${showDateTime(Date.parse(advance.data.now))} now. ${countDue(advance.data.fired) || 'No timer was due'}.`}
+              : `It is ${showDateTime(advance.data.now)} now. ${countDue(advance.data.fired) || 'No timer was due'}.`}
         </p>
         <div className="line">
           <label className="tick">
@@ -159,7 +160,7 @@ export function TimePane() {
           {before === undefined ? null : (
             <Confirmed
               label="Undo"
-              question={`It is ${showDateTime(Date.parse(before.now))} virtual time again. Everything since then is lost: ${LOST}`}
+              question={`It is ${showDateTime(before.now)} virtual time again. Everything since then is lost: ${LOST}`}
               isPending={undo.isPending || advance.isPending}
               onConfirm={() => undo.mutate(before.id)}
             />

@@ -1,14 +1,14 @@
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import type { ConnectorMessage } from '../../../../../src/contract/connector/messages.ts';
 import type { MessageKey } from '../../../../../src/contract/sandbox/messages.ts';
 import { useNames } from '../../data/connections.ts';
-import { CONTACT } from '../../data/contact.ts';
 import { mode } from '../../data/live.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
 import { messageColumns } from '../../ui/message-columns.tsx';
-import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
-import { type Column, EmptyList, Table } from '../../ui/table.tsx';
+import type { QueryToken } from '../../ui/query-bar.tsx';
+import { type Column, FilteredTable } from '../../ui/table.tsx';
+import { WriteAsContact } from '../../ui/write-as-contact.tsx';
 import { messageOf } from '../inbox/conversations.ts';
 import { type FoundMessage, findMessages, NEWEST } from './find-messages.ts';
 
@@ -55,47 +55,28 @@ export function Start() {
   return (
     <div className="split">
       <div className="split-list">
-        <QueryBar
-          value={q}
+        <FilteredTable
+          q={q}
           tokens={isSandbox ? TOKENS : []}
-          error={list[0].error}
           placeholder={
             isSandbox
               ? 'Number, id or text of a message'
               : `Number or id of a message, or a text of the newest ${NEWEST.toLocaleString('en')}`
           }
-        />
-        <Table
           label="Messages"
+          kind="message"
+          title="No messages yet"
+          hint={
+            isSandbox
+              ? 'Have a contact write to one of your numbers.'
+              : 'Messages appear here as the connector stores them.'
+          }
+          action={isSandbox ? <WriteAsContact className="button" /> : null}
           list={list}
           columns={columns}
           to="/journey/$id"
           timeOf={({ createdAt }) => createdAt}
           selectedId={undefined}
-          empty={
-            <EmptyList
-              q={q}
-              kind="message"
-              title="No messages yet"
-              hint={
-                isSandbox
-                  ? 'Have a contact write to one of your numbers.'
-                  : 'Messages appear here as the connector stores them.'
-              }
-              action={
-                isSandbox ? (
-                  <Link
-                    to="/phone/$id"
-                    params={{ id: CONTACT }}
-                    search={{ list: 'contacts' }}
-                    className="button"
-                  >
-                    Write as a contact
-                  </Link>
-                ) : null
-              }
-            />
-          }
         />
       </div>
     </div>

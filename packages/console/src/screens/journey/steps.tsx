@@ -121,8 +121,8 @@ function StepLine({
       <div className="journey-more">
         <Facts
           facts={[
-            ...(virtual === undefined ? [] : [['Virtual time', showDateTime(virtual)] as const]),
-            ...(real === undefined ? [] : [['Real time', showDateTime(real)] as const]),
+            ['Virtual time', virtual && showDateTime(virtual)],
+            ['Real time', real && showDateTime(real)],
             ...facts,
           ]}
         />

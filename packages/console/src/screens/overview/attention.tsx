@@ -7,9 +7,9 @@ import { sandbox } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
 import { useReading } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
-import { ReadHeading } from '../../ui/as-of.tsx';
+import { ReadSection } from '../../ui/as-of.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Failure, ReadFailure } from '../../ui/states.tsx';
+import { Failure } from '../../ui/states.tsx';
 import { useConcerns } from './use-concerns.ts';
 
 /** What is known if nothing needs attention: what was read, and no more. */
@@ -24,9 +24,11 @@ export function Attention() {
   const { isCurrent } = useReading(figures);
   const clear = useAction({ mutationFn: () => sandbox('DELETE', '/faults') });
   return (
-    <section aria-label="Needs attention">
-      <ReadHeading title="Needs attention" figures={figures} />
-      <ReadFailure error={figures.find(({ failure }) => failure !== null)?.failure} />
+    <ReadSection
+      label="Needs attention"
+      figures={figures}
+      error={figures.find(({ failure }) => failure !== null)?.failure}
+    >
       <div aria-live="polite">
         {concerns.length === 0 ? (
           <p className="card rows quiet" data-clear={isCurrent}>
@@ -63,6 +65,6 @@ export function Attention() {
         )}
       </div>
       <Failure error={clear.error} />
-    </section>
+    </ReadSection>
   );
 }

@@ -26,15 +26,15 @@ export function Environment() {
   if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return null;
   const { sandboxUrl } = data;
-  const addresses: readonly (readonly [string, string])[] = [
+  const addresses = [
     ['Service', data.baseUrl],
     ['Legacy address', data.legacyBaseUrl],
     ['OAuth', data.authUrl],
     ['Tools', data.mcpUrl],
     ['Control API', `${sandboxUrl}/sandbox/v1`],
-    ...(data.connectorUrl === null ? [] : [['Connector', data.connectorUrl] as const]),
-    ...(data.webhookUrl === null ? [] : [['Webhook', data.webhookUrl] as const]),
-  ];
+    ['Connector', data.connectorUrl ?? undefined],
+    ['Webhook', data.webhookUrl ?? undefined],
+  ] as const;
   const documents = [
     ['service', `${sandboxUrl}/docs/service`],
     ['sandbox', `${sandboxUrl}/docs/sandbox`],

@@ -1,10 +1,10 @@
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import Write from 'lucide-react/icons/message-circle-plus';
-import { CONTACT } from '../../data/contact.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { syncStatus } from '../../data/sync-status.ts';
 import { PageHead } from '../../ui/page-head.tsx';
+import { WriteAsContact } from '../../ui/write-as-contact.tsx';
 import { lazyPart } from '../lazy-part.tsx';
 import { Attention } from './attention.tsx';
 import { Flow } from './flow.tsx';
@@ -32,15 +32,9 @@ export function OverviewScreen() {
     <div className="overview">
       {isSandbox ? (
         <PageHead>
-          <Link
-            to="/phone/$id"
-            params={{ id: CONTACT }}
-            search={{ list: 'contacts' }}
-            className="button main"
-          >
+          <WriteAsContact className="button main">
             <Write />
-            Write as a contact
-          </Link>
+          </WriteAsContact>
         </PageHead>
       ) : null}
       <Flow

@@ -2,9 +2,8 @@ import { Link } from '@tanstack/react-router';
 import type { Statistics, StatisticsPoint } from '../../../../../src/contract/connector/statistics.ts';
 import { useReading } from '../../data/read.ts';
 import { type Range, refusedOf, useStatistics } from '../../data/statistics.ts';
-import { ReadHeading } from '../../ui/as-of.tsx';
+import { ReadSection } from '../../ui/as-of.tsx';
 import { Figure } from '../../ui/figure.tsx';
-import { ReadFailure } from '../../ui/states.tsx';
 import { showDuration } from '../../ui/times.tsx';
 import { Spark } from './spark.tsx';
 import { countRefused, latencyOf, type Trend, trendOf } from './trend.ts';
@@ -104,9 +103,7 @@ export function Trends({ range }: { readonly range: Range }) {
   const { data, error, ...figure } = useStatistics(range);
   const { isCurrent } = useReading([figure]);
   return (
-    <section aria-label="Figures">
-      <ReadHeading title={`Figures of the last ${range}`} figures={[figure]} />
-      <ReadFailure error={error} />
+    <ReadSection label="Figures" title={`Figures of the last ${range}`} figures={[figure]} error={error}>
       {data === undefined ? null : (
         <ul className="tiles" data-current={isCurrent}>
           {FIGURES.map(({ name, to, read, value, words }) => {
@@ -124,6 +121,6 @@ export function Trends({ range }: { readonly range: Range }) {
           })}
         </ul>
       )}
-    </section>
+    </ReadSection>
   );
 }

@@ -29,9 +29,7 @@ export function useStored(q: string) {
   return useLiveList<StoredMessage>({
     key: `messages ${q}`,
     name: 'messages',
-    isWhole: false,
     idOf: (row) => row.id,
-    rowOf: () => undefined,
     read: (cursor) => sandbox('GET', '/messages', { query: { q, cursor, limit: '100' } }),
   });
 }
@@ -61,44 +59,38 @@ export function ChatList({
   const [{ rows, isLoading, error, hasMore }, list] = useStored(q);
   const chats = chatsOf(rows, otherOf);
   const known = new Set(chats.map(({ other }) => other));
-  const rest = others.filter((other) => !known.has(other.id));
+  const all = [
+    ...chats.map(({ other, last }) => ({ id: other, name: nameOf(other), last })),
+    ...others.filter((other) => !known.has(other.id)).map((other) => ({ ...other, last: undefined })),
+  ];
   if (isLoading) return <Loading label="Loading chats" />;
   return (
     <div className="chats">
       <Failure error={error} onRetry={() => list.refresh()} />
-      {chats.length + rest.length === 0 && error === undefined ? empty : null}
+      {all.length === 0 && error === undefined ? empty : null}
       <ul>
-        {chats.map(({ other, last }) => (
-          <li key={other}>
-            <Link
-              to="/phone/$id"
-              params={{ id }}
-              search={(all) => ({ ...all, with: other })}
-              className="chat"
-            >
-              <span className="chat-line">
-                <bdi>{nameOf(other)}</bdi>
-                <Time iso={last.createdAt} kind="virtual" />
-              </span>
-              <span className="chat-last soft">
-                {(otherOf(last) === last.peer) === (last.direction === 'outgoing') ? (
-                  <Ticks status={last.status} />
-                ) : null}{' '}
-                <bdi>{last.text ?? last.filename ?? last.mediaType}</bdi>
-              </span>
-            </Link>
-          </li>
-        ))}
-        {rest.map((other) => (
+        {all.map((other) => (
           <li key={other.id}>
             <Link
               to="/phone/$id"
               params={{ id }}
-              search={(all) => ({ ...all, with: other.id })}
+              search={(search) => ({ ...search, with: other.id })}
               className="chat"
             >
-              <bdi>{other.name}</bdi>
-              <span className="chat-last faint">Write the first message</span>
+              <span className="chat-line">
+                <bdi>{other.name}</bdi>
+                {other.last === undefined ? null : <Time iso={other.last.createdAt} kind="virtual" />}
+              </span>
+              {other.last === undefined ? (
+                <span className="chat-last faint">Write the first message</span>
+              ) : (
+                <span className="chat-last soft">
+                  {(otherOf(other.last) === other.last.peer) === (other.last.direction === 'outgoing') ? (
+                    <Ticks status={other.last.status} />
+                  ) : null}{' '}
+                  <bdi>{other.last.text ?? other.last.filename ?? other.last.mediaType}</bdi>
+                </span>
+              )}
             </Link>
           </li>
         ))}

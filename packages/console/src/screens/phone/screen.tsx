@@ -6,9 +6,8 @@ import { Button } from '../../ui/button.tsx';
 import { ConnectionState } from '../../ui/connection-state.tsx';
 import { Form } from '../../ui/form.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
-import { QueryBar, type QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
-import { type Column, EmptyList, Table, type TableProps } from '../../ui/table.tsx';
+import { type Column, FilteredTable } from '../../ui/table.tsx';
 import { describeContact, type ListedContact } from './chats.ts';
 import { ContactPhone } from './contact.tsx';
 import { DevicePhone } from './device.tsx';
@@ -99,29 +98,7 @@ interface ListProps {
   readonly id: string | undefined;
 }
 
-/** A list of phones with its filter. */
-function Phones<Row>({
-  q,
-  tokens,
-  ...table
-}: { readonly q: string; readonly tokens: readonly QueryToken[] } & Omit<TableProps<Row>, 'empty'>) {
-  return (
-    <>
-      <QueryBar value={q} tokens={tokens} error={table.list[0].error} />
-      <Table
-        {...table}
-        empty={
-          <EmptyList
-            q={q}
-            kind="phone"
-            title={`There are no ${table.label.toLowerCase()} yet`}
-            hint="Create a connection on the screen Connections. Whoever writes to it becomes a contact."
-          />
-        }
-      />
-    </>
-  );
-}
+const HINT = 'Create a connection on the screen Connections. Whoever writes to it becomes a contact.';
 
 const CONNECTION_COLUMNS: readonly Column<ListedConnection>[] = [
   {
@@ -143,14 +120,12 @@ function Connections({ q, id }: ListProps) {
     // The screen Connections orders its list in another way.
     key: `phones ${q}`,
     name: 'connections',
-    isWhole: false,
     pauses: false,
     idOf: (row) => row.id,
-    rowOf: () => undefined,
     read: (cursor) => sandbox('GET', '/connections', { query: { q, cursor, limit: '100' } }),
   });
   return (
-    <Phones
+    <FilteredTable
       q={q}
       tokens={[
         { key: 'status', hint: 'the status', values: ['connecting', 'connected', 'disconnected'] },
@@ -160,6 +135,9 @@ function Connections({ q, id }: ListProps) {
         { key: 'reconnect', hint: 'waits for its owner to pair again', values: ['yes', 'no'] },
       ]}
       label="Connections"
+      kind="phone"
+      title="There are no connections yet"
+      hint={HINT}
       list={list}
       columns={CONNECTION_COLUMNS}
       selectedId={id}
@@ -182,20 +160,21 @@ function Contacts({ q, id }: ListProps) {
   const list = useLiveList<ListedContact>({
     key: `contacts ${q}`,
     name: 'contacts',
-    isWhole: false,
     pauses: false,
     idOf: (row) => row.phone,
-    rowOf: () => undefined,
     read: (cursor) => sandbox('GET', '/contacts', { query: { q, cursor, limit: '100' } }),
   });
   return (
-    <Phones
+    <FilteredTable
       q={q}
       tokens={[
         { key: 'contact', hint: 'the number; may end in *' },
         { key: 'network', hint: 'has an account on the network', values: ['yes', 'no'] },
       ]}
       label="Contacts"
+      kind="phone"
+      title="There are no contacts yet"
+      hint={HINT}
       list={list}
       columns={CONTACT_COLUMNS}
       selectedId={id}

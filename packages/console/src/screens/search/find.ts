@@ -23,7 +23,7 @@ const newest = String(NEWEST);
 const COUNTED = /^\d{1,9}$/;
 
 const describe = (...words: readonly (string | null)[]): string => words.filter(Boolean).join(' · ');
-const at = (iso: string): string => showDateTime(Date.parse(iso));
+const at = (iso: string): string => showDateTime(iso);
 
 interface Wanted {
   readonly text: string;

@@ -1,4 +1,4 @@
-import { useId, useRef } from 'react';
+import { useRef } from 'react';
 import type {
   Consumer,
   ConsumerPosition,
@@ -8,13 +8,13 @@ import { connector } from '../../data/client.ts';
 import { mode, queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
-import { ReadHeading } from '../../ui/as-of.tsx';
+import { ReadSection } from '../../ui/as-of.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Chip, type Tone } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { Field, Form, Submit } from '../../ui/form.tsx';
-import { NamedSection } from '../../ui/named.tsx';
-import { Failure, ReadFailure } from '../../ui/states.tsx';
+import { closeMenu, Menu } from '../../ui/menu.tsx';
+import { Failure } from '../../ui/states.tsx';
 import { showSpan } from '../../ui/times.tsx';
 
 /** The consumers with their progress. */
@@ -28,9 +28,7 @@ const TONES: Readonly<Record<ConsumerState, Tone>> = { running: 'good', paused: 
 export function Consumers() {
   const { data, error, ...figure } = useRead(CONSUMERS);
   return (
-    <NamedSection id="consumers" label="Consumers">
-      <ReadHeading title="Consumers" figures={[figure]} />
-      <ReadFailure error={error} />
+    <ReadSection id="consumers" label="Consumers" figures={[figure]} error={error}>
       {data?.consumers.length === 0 ? (
         <p className="soft">None: the CRM reads the feed. Set CONNECTOR_HANDLERS, or create one.</p>
       ) : null}
@@ -39,7 +37,7 @@ export function Consumers() {
           <Row key={each.name} consumer={each} />
         ))}
       </ul>
-    </NamedSection>
+    </ReadSection>
   );
 }
 
@@ -81,39 +79,34 @@ function Row({ consumer }: { readonly consumer: Consumer }) {
 
 /** Asks from where the consumer receives changes again. */
 function Replay({ name }: { readonly name: string }) {
-  const id = useId();
-  const menu = useRef<HTMLDivElement>(null);
+  const form = useRef<HTMLFormElement>(null);
   const replay = useAction({
     mutationFn: (from: ConsumerPosition) =>
       connector('POST', '/v1/consumers/{id}/replay', { params: { id: name }, body: { from } }),
-    onSuccess: () => menu.current?.hidePopover(),
+    onSuccess: () => closeMenu(form.current),
     onSettled: () => queries.invalidateQueries(CONSUMERS),
   });
   return (
-    <>
-      <Button popoverTarget={id} disabled={!mode().write}>
-        Replay
-      </Button>
-      <div id={id} ref={menu} popover="auto" className="menu confirm">
-        <Form
-          label={`Replay ${name}`}
-          action={replay}
-          onSubmit={(fields) => {
-            const from = String(fields.get('from')).trim();
-            replay.mutate((/^\d+$/.test(from) ? Number(from) : from) as ConsumerPosition);
-          }}
-        >
-          <Field
-            name="from"
-            label={`Deliver changes to ${name} again, from`}
-            hint="beginning, the number of a change, or a time. now skips everything that waits."
-            className="field mono"
-            placeholder="2026-01-31T12:00:00Z"
-            required
-          />
-          <Submit>Replay from there</Submit>
-        </Form>
-      </div>
-    </>
+    <Menu label="Replay" disabled={!mode().write} className="confirm">
+      <Form
+        ref={form}
+        label={`Replay ${name}`}
+        action={replay}
+        onSubmit={(fields) => {
+          const from = String(fields.get('from')).trim();
+          replay.mutate((/^\d+$/.test(from) ? Number(from) : from) as ConsumerPosition);
+        }}
+      >
+        <Field
+          name="from"
+          label={`Deliver changes to ${name} again, from`}
+          hint="beginning, the number of a change, or a time. now skips everything that waits."
+          className="field mono"
+          placeholder="2026-01-31T12:00:00Z"
+          required
+        />
+        <Submit>Replay from there</Submit>
+      </Form>
+    </Menu>
   );
 }

@@ -7,10 +7,9 @@ import type { FindingList } from '../../../../../src/contract/connector/findings
 import { connector } from '../../data/client.ts';
 import { mode } from '../../data/live.ts';
 import { useRead, useReading } from '../../data/read.ts';
-import { ReadHeading } from '../../ui/as-of.tsx';
+import { ReadSection } from '../../ui/as-of.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
-import { ReadFailure } from '../../ui/states.tsx';
 import { showTime } from '../../ui/times.tsx';
 import { REMEDIES } from './remedies.ts';
 
@@ -30,9 +29,7 @@ export function Findings() {
     (data?.findings ?? []).filter(({ verdict }) => verdicts.includes(verdict));
   const [wrong, fine, open] = [[...of('problem'), ...of('warning')], of('ok'), of('not_checked')];
   return (
-    <section aria-label="Findings">
-      <ReadHeading title="What the doctor finds" figures={[figure]} />
-      <ReadFailure error={error} />
+    <ReadSection label="Findings" title="What the doctor finds" figures={[figure]} error={error}>
       {data === undefined ? null : (
         <>
           {wrong.length > 0 ? (
@@ -46,13 +43,13 @@ export function Findings() {
           <details>
             <summary>
               {showCount(fine.length, 'check')} fine, {open.length} not possible · examined at{' '}
-              {showTime(Date.parse(data.at))}
+              {showTime(data.at)}
             </summary>
             <ul className="card rows quiet">{[...fine, ...open].map(show)}</ul>
           </details>
         </>
       )}
-    </section>
+    </ReadSection>
   );
 }
 

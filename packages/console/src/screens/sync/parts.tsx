@@ -48,7 +48,7 @@ export function LastPoll({ lastPoll, pollOverdue }: Pick<AccountSync, 'lastPoll'
       <Chip tone={ok && !pollOverdue ? 'good' : 'bad'}>{ok ? 'succeeded' : (error ?? 'failed')}</Chip>{' '}
       <Ago iso={startedAt} none="" />
       {pollOverdue ? <b className="bad"> · the next one is late</b> : null}
-      {notBefore === null ? '' : ` · not before ${showDateTime(Date.parse(notBefore))}`}
+      {notBefore === null ? '' : ` · not before ${showDateTime(notBefore)}`}
     </>
   );
 }

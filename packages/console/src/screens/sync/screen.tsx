@@ -11,13 +11,13 @@ import { useRead } from '../../data/read.ts';
 import { completeUntil, syncStatus } from '../../data/sync-status.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Facts } from '../../ui/about.tsx';
-import { AsOf, ReadHeading } from '../../ui/as-of.tsx';
+import { AsOf, ReadSection } from '../../ui/as-of.tsx';
 import { Bulk } from '../../ui/bulk.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { Figure } from '../../ui/figure.tsx';
-import { NamedRow, NamedSection } from '../../ui/named.tsx';
+import { NamedRow } from '../../ui/named.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
 import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
@@ -227,9 +227,7 @@ function Account({ account }: { readonly account: AccountSync }) {
             </span>
             <span className="faint">
               {covered === coveredUntil ? '' : 'behind: '}
-              {covered === null
-                ? 'no message polled yet'
-                : `covered until ${showDateTime(Date.parse(covered))}`}
+              {covered === null ? 'no message polled yet' : `covered until ${showDateTime(covered)}`}
             </span>
           </NamedRow>
         ))}
@@ -266,9 +264,7 @@ function Letters() {
   );
   const count = letters.length;
   return (
-    <NamedSection id="letters" label="Dead letters">
-      <ReadHeading title="Dead letters" figures={[figure]} />
-      <ReadFailure error={error} />
+    <ReadSection id="letters" label="Dead letters" figures={[figure]} error={error}>
       <Failure error={one.error} />
       {data !== undefined && all.length === 0 ? (
         <p className="faint">None. A change that the handler fails to process is set aside here.</p>
@@ -314,7 +310,7 @@ function Letters() {
           </Letter>
         ))}
       </ul>
-    </NamedSection>
+    </ReadSection>
   );
 }
 
@@ -336,7 +332,7 @@ function Letter({
       </span>
       <bdi className="bad">{lastError}</bdi>
       <span className="soft">
-        {showCount(attempts, 'call')} · {showDateTime(Date.parse(at))}
+        {showCount(attempts, 'call')} · {showDateTime(at)}
       </span>
       <span className="line">
         {children}

@@ -6,13 +6,12 @@ import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Facts } from '../../ui/about.tsx';
-import { ReadHeading } from '../../ui/as-of.tsx';
+import { ReadSection } from '../../ui/as-of.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { describeSend, SEND_STATES } from '../../ui/describe-send.ts';
-import { Confirmed } from '../../ui/form.tsx';
-import { NamedSection } from '../../ui/named.tsx';
-import { Failure, ReadFailure } from '../../ui/states.tsx';
+import { Confirmed } from '../../ui/menu.tsx';
+import { Failure } from '../../ui/states.tsx';
 import { showDateTime, showDuration } from '../../ui/times.tsx';
 import { Ago, Journey, readAgain } from './parts.tsx';
 
@@ -27,8 +26,7 @@ export function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
     queryFn: () => connector('GET', '/v1/outbound', { query: { state: chosen, limit: '50' } as object }),
   });
   return (
-    <NamedSection id="sends" label="Sends">
-      <ReadHeading title="Sends" figures={[figure]} />
+    <ReadSection id="sends" label="Sends" figures={[figure]} error={error}>
       <Facts
         facts={[
           ['Queued or running', sends.waiting],
@@ -52,7 +50,6 @@ export function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
       {chosen === undefined ? null : (
         <p className="soft">{describeSend({ state: chosen, lastError: null }).certain}</p>
       )}
-      <ReadFailure error={error} />
       {data?.hasMore === true ? <p className="faint">The newest {data.outbound.length} are listed.</p> : null}
       {data?.outbound.length === 0 ? <p className="faint">There are no such sends.</p> : null}
       <ul className="sync-rows" aria-label="Latest sends">
@@ -60,7 +57,7 @@ export function Sends({ status: { sends } }: { readonly status: SyncStatus }) {
           <Send key={send.id} send={send} />
         ))}
       </ul>
-    </NamedSection>
+    </ReadSection>
   );
 }
 
@@ -98,8 +95,7 @@ function Send({ send }: { readonly send: Outbound }) {
       <span className="soft" title={certain}>
         {showCount(attempts, 'attempt')}
         {lastError === null ? '' : `, ${lastError}`}
-        {state === 'sent' ? ` · ${showDuration(latencyOf(send))}` : ''} ·{' '}
-        {showDateTime(Date.parse(updatedAt))}
+        {state === 'sent' ? ` · ${showDuration(latencyOf(send))}` : ''} · {showDateTime(updatedAt)}
       </span>
       <span className="line">
         {canRetry ? (

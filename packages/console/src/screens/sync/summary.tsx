@@ -2,7 +2,7 @@ import type { SyncStatus } from '../../../../../src/contract/connector/sync.ts';
 import type { Figure } from '../../data/reading.ts';
 import { completeUntil } from '../../data/sync-status.ts';
 import { Facts } from '../../ui/about.tsx';
-import { ReadHeading } from '../../ui/as-of.tsx';
+import { ReadSection } from '../../ui/as-of.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { Ago, HEALTH, LastPoll } from './parts.tsx';
 
@@ -15,13 +15,12 @@ export function Summary({
   readonly figure: Figure;
 }) {
   return (
-    <section aria-label="Connector">
-      <ReadHeading title="Connector" figures={[figure]} />
+    <ReadSection label="Connector" figures={[figure]}>
       <Facts
         facts={[
           ['Sends', `${sends.waiting} waiting`],
           // Null says nothing of consumers other than a handler.
-          ...(dispatch === null ? [] : [['Changes for the CRM', `${dispatch.waiting} waiting`] as const]),
+          ['Changes for the CRM', dispatch === null ? undefined : `${dispatch.waiting} waiting`],
         ]}
       />
       {accounts.map((account) => (
@@ -44,6 +43,6 @@ export function Summary({
           />
         </section>
       ))}
-    </section>
+    </ReadSection>
   );
 }
