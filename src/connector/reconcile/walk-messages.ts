@@ -6,7 +6,6 @@ import {
   walkCoverage,
   walkGap,
 } from '../../patterns/reconcile-walk.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
 import { CHANGE } from '../db/facts.ts';
 import type { PolledMessage, PolledPage } from '../service-client/service-client.ts';
@@ -31,27 +30,18 @@ interface PageBatch<Progress> {
   readonly pages: number;
 }
 
-/** A page that arrives later than this after the previous one is stored separately. */
-const QUICK_MS = 20;
-
 /**
  * Carries the pages of one walk to the database, so that the next page is read while the previous ones are stored.
- * One statement runs at a time. One statement for several pages is cheaper than one for each, so pages that
- * arrive in quick succession are stored together; a single page is stored at once. At most `maxWaiting` pages are in
- * it besides the one that was just added.
+ * One statement runs at a time, with everything that arrived during the one before: one statement for several pages is
+ * cheaper than one for each. At most `READ_AHEAD` pages are in it besides the one that was just added.
  */
-export function createPagePipeline<Progress>(
-  store: StorePages<Progress>,
-  { maxWaiting, clock }: { readonly maxWaiting: number; readonly clock: Clock },
-) {
-  const batchPages = Math.ceil(maxWaiting / 2);
+export function createPagePipeline<Progress>(store: StorePages<Progress>) {
   const halt = new AbortController();
   /** Aborts when nothing more will be stored, so reading more is useless. */
   const signal: AbortSignal = halt.signal;
   let waiting: PageBatch<Progress> | undefined;
   let storing: Promise<void> | undefined;
   let pages = 0;
-  let lastPut = Number.NEGATIVE_INFINITY;
 
   async function storeBatch({ items, progress, pages: stored }: PageBatch<Progress>): Promise<void> {
     try {
@@ -63,21 +53,18 @@ export function createPagePipeline<Progress>(
       halt.abort(error);
     }
     storing = undefined;
-    storeWaiting(batchPages);
+    storeWaiting();
   }
 
-  function storeWaiting(least: number): void {
-    if (storing !== undefined || waiting === undefined || waiting.pages < least || signal.aborted) return;
+  function storeWaiting(): void {
+    if (storing !== undefined || waiting === undefined || signal.aborted) return;
     const batch = waiting;
     waiting = undefined;
     storing = storeBatch(batch);
   }
 
   async function untilAtMost(left: number): Promise<void> {
-    while (pages > left && !signal.aborted) {
-      storeWaiting(1);
-      await storing;
-    }
+    while (pages > left && !signal.aborted) await storing;
     signal.throwIfAborted();
   }
 
@@ -88,16 +75,13 @@ export function createPagePipeline<Progress>(
      * threw.
      */
     async put(items: readonly PolledMessage[], progress: Progress): Promise<boolean> {
-      const now = clock.elapsed();
-      const isSlow = now - lastPut > QUICK_MS;
-      lastPut = now;
       pages += 1;
       const gathered = waiting?.items ?? [];
       gathered.push(...items);
       // The latest progress includes that of all earlier pages.
       waiting = { items: gathered, progress, pages: (waiting?.pages ?? 0) + 1 };
-      storeWaiting(isSlow ? 1 : batchPages);
-      await untilAtMost(maxWaiting);
+      storeWaiting();
+      await untilAtMost(READ_AHEAD);
       return true;
     },
     /**
@@ -144,9 +128,8 @@ export async function walkAccount(
 ): Promise<CoverageWalk> {
   const { budget, maxIdlePages, clock } = context;
   const begun = clock.elapsed();
-  const pipeline = createPagePipeline<Coverage>(
-    (items, coverage) => commitPages(context, items, coverageChange(coverage)),
-    { maxWaiting: READ_AHEAD, clock },
+  const pipeline = createPagePipeline<Coverage>((items, coverage) =>
+    commitPages(context, items, coverageChange(coverage)),
   );
   const request = { kind: 'coverage', signal: AbortSignal.any([context.signal, pipeline.signal]) } as const;
   let ahead = 0;
@@ -227,12 +210,8 @@ export async function walkOneGap(
   walk: GapWalk,
 ): Promise<{ closed: boolean; pages: number }> {
   const { connectionId, kind, maxPages } = walk;
-  const pipeline = createPagePipeline<Gap | null>(
-    (items, gap) => commitPages(context, items, walk.change(gap)),
-    {
-      maxWaiting: READ_AHEAD,
-      clock: context.clock,
-    },
+  const pipeline = createPagePipeline<Gap | null>((items, gap) =>
+    commitPages(context, items, walk.change(gap)),
   );
   const signal = AbortSignal.any([context.signal, pipeline.signal]);
   const request = { kind, signal, ...(connectionId === undefined ? {} : { connectionId }) };
