@@ -53,7 +53,7 @@ describe('the module of CONNECTOR_HANDLERS', () => {
       'bad attempts',
       'attempts.mjs',
       'export const attempts = 0; export function onChange() {}',
-      /invalid attempts; they must be an integer from 1 to 100/,
+      /has invalid attempts: must be at least 1/,
     ],
   ])('is refused, with its name, for %s', async (_, name, text, message) => {
     await expect(load(name, text)).rejects.toThrow(message);

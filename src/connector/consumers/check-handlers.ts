@@ -1,10 +1,6 @@
-import { HISTORY_MODES } from '../../contract/connector/consumers.ts';
+import { handlerChoices } from '../../contract/connector/consumers.ts';
+import { inputWords } from '../../contract/schema/input-words.ts';
 import type { ChangeHandlers } from './sinks/handler.ts';
-
-/** Limits of the values that handlers may choose. */
-const MAX_ATTEMPTS = 100;
-const SHORTEST_DEADLINE_MS = 100;
-const LONGEST_DEADLINE_MS = 60 * 60_000;
 
 /** Valid handlers, or what is wrong with them, as a phrase that follows a name. */
 export type CheckedHandlers = { readonly handlers: ChangeHandlers } | { readonly problem: string };
@@ -21,17 +17,10 @@ export function checkHandlers(given: unknown): CheckedHandlers {
     };
   }
   if (onChanges !== undefined && typeof onChanges !== 'function')
-    return { problem: `has an invalid onChanges; it must be a function` };
-  if (!isWithin(attempts, 1, MAX_ATTEMPTS)) {
-    return { problem: `has invalid attempts; they must be an integer from 1 to ${MAX_ATTEMPTS}` };
-  }
-  if (!isWithin(deadlineMs, SHORTEST_DEADLINE_MS, LONGEST_DEADLINE_MS)) {
-    return {
-      problem: `has an invalid deadlineMs; it must be an integer from ${SHORTEST_DEADLINE_MS} to ${LONGEST_DEADLINE_MS}`,
-    };
-  }
-  if (historic !== undefined && !HISTORY_MODES.some((mode) => mode === historic))
-    return { problem: `has an invalid historic; it must be one of ${HISTORY_MODES.join(', ')}` };
+    return { problem: 'has invalid onChanges: must be a function' };
+  const { error } = handlerChoices.safeParse({ attempts, deadlineMs, historic }, { error: inputWords });
+  const [issue] = error?.issues ?? [];
+  if (issue !== undefined) return { problem: `has invalid ${issue.path.join('.')}: ${issue.message}` };
   return { handlers: given as ChangeHandlers };
 }
 
@@ -39,9 +28,4 @@ export function checkHandlers(given: unknown): CheckedHandlers {
 export function demandHandlers(given: unknown): void {
   const checked = checkHandlers(given);
   if ('problem' in checked) throw new TypeError(`the given object ${checked.problem}`);
-}
-
-function isWithin(value: unknown, least: number, most: number): boolean {
-  if (value === undefined) return true;
-  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most;
 }

@@ -90,6 +90,9 @@ const calls = {
     ),
 };
 
+/** What the module of the handlers may set. */
+export const handlerChoices = z.object(calls).partial();
+
 const ofHttp = {
   url: z
     .url({ protocol: /^https?$/ })
