@@ -184,13 +184,12 @@ export async function pollAccount(
   request: PollRequest,
   lease: Lease,
 ): Promise<PollOutcome> {
-  const { database, clock, logger, metrics, onCommitted } = options;
+  const { database, clock, metrics } = options;
   const { accountId, budget, longWalks, memory, plan, onDemand, signal } = request;
   const found = await readPolledAccount(database, accountId);
   if (found === null || !found.account.hasCredential || !options.mayUse(found.account))
     return { kind: 'idle' };
   const { account } = found;
-  const { registeredAt } = account;
   const state = found.state ?? FRESH;
   const planned = state.dueAt === null ? null : plan?.(state.dueAt);
   if (plan !== undefined && planned === null && !onDemand) return { kind: 'early' };
@@ -202,14 +201,11 @@ export async function pollAccount(
   try {
     const client = memory.clientOf(options, account);
     const context = {
-      database,
-      clock,
-      logger,
-      metrics,
+      ...options,
       client,
       lease,
       accountId,
-      registeredAt,
+      registeredAt: account.registeredAt,
       historyDays: options.historyDays ?? null,
       historyFrom: new Map<string, number>(),
       budget,
@@ -222,7 +218,6 @@ export async function pollAccount(
         // Sends that wait for the service must not also wait for a long poll.
         if (state.failures > 0) options.onServiceBack(accountId);
       },
-      onCommitted,
     };
     const next = (behind: boolean): PlannedPoll | undefined =>
       planned == null || state.dueAt === null

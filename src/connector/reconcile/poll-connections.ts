@@ -1,17 +1,15 @@
 import { and, eq } from 'drizzle-orm';
-import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { retryOnce } from '../../runtime/database/retry-once.ts';
 import {
   compareListing,
   type KnownVersions,
-  type ListedConnection,
   type ListingRows,
   listingCtes,
   readKnownVersions,
 } from '../db/connection-listing.ts';
 import { Parameters } from '../db/input-columns.ts';
-import { heldLease, isHeld, type Lease } from '../db/lease.ts';
+import { heldLease, isHeld } from '../db/lease.ts';
 import { gaps } from '../db/sync-tables.ts';
 import type { PolledConnections } from '../service-client/service-client.ts';
 import { noteUnread, OVERLAP_MS, type PollContext, PollSuperseded } from './poll-context.ts';
@@ -20,21 +18,14 @@ import { walkOneGap } from './walk-messages.ts';
 
 const DAY_MS = 86_400_000;
 
-export interface ListingMerge {
-  readonly lease: Lease;
-  readonly accountId: string;
-  /** Epoch milliseconds, our clock. */
+/** What the statement is given. Times in epoch ms: `now` is our clock, `latest` the service time of the listing. */
+interface ListingMerge extends ListingRows {
+  readonly context: PollContext;
   readonly now: number;
-  readonly known: KnownVersions;
-  readonly listed: readonly ListedConnection[];
-  readonly overlapMs: number;
-  /** Service time of the listing. */
   readonly latest: number;
-  /** The age in days of the oldest messages that polling stores of a new connection; null: any. */
-  readonly historyDays: number | null;
 }
 
-export interface ListingResult {
+interface ListingResult {
   /** False if another process polls this account now, and nothing was written. */
   readonly applied: boolean;
   readonly changed: number;
@@ -43,22 +34,25 @@ export interface ListingResult {
   readonly foreign: number;
 }
 
-const p = new Parameters<ListingMerge & ListingRows>();
+const p = new Parameters<ListingMerge>();
 const NOW = p.take('bigint', ({ now }) => now);
-const ACCOUNT = p.take('text', ({ accountId }) => accountId);
-const OVERLAP = p.take('bigint', ({ overlapMs }) => overlapMs);
+const ACCOUNT = p.take('text', ({ context }) => context.accountId);
 const HISTORY = {
   historyUntil: p.take('bigint', ({ latest }) => latest),
-  historyFrom: p.take('bigint', ({ latest, historyDays }) =>
+  historyFrom: p.take('bigint', ({ latest, context: { historyDays } }) =>
     historyDays === null ? null : latest - historyDays * DAY_MS,
   ),
 };
 const GUARD = heldLease(
-  p.take('text', ({ lease }) => lease.name),
-  p.take('bigint', ({ lease }) => lease.fence),
+  p.take('text', ({ context }) => context.lease.name),
+  p.take('bigint', ({ context }) => context.lease.fence),
 );
 
 /*
+ * Writes a listing to the rows of connections in one fenced statement. Rows that changed after their version
+ * was read are left as they are. Connections that are no longer listed become invisible, and a gap is stored
+ * for what they miss. The listing is the truth about connections if an event was dropped.
+ *
  * A gap in visibility begins at the watermark of the last listing that contained the connection: until then
  * polling has read all of its messages. A good poll that found the same listing has not stored it again. A watermark
  * in the future of our clock is ignored. For a connection that is listed for the first time, though not in the first
@@ -75,7 +69,7 @@ ${listingCtes(p, { accountId: ACCOUNT, now: NOW, ...HISTORY })},
 gaps AS (
   INSERT INTO connector.gaps AS g (account_id, kind, slot, floor, restarts, opened_at)
   SELECT ${ACCOUNT}, 'visibility', h.connection_id,
-         CASE WHEN v.listed_watermark <= ${NOW} + ${OVERLAP} THEN v.listed_watermark - ${OVERLAP} END, 0, ${NOW}
+         CASE WHEN v.listed_watermark <= ${NOW} + ${OVERLAP_MS} THEN v.listed_watermark - ${OVERLAP_MS} END, 0, ${NOW}
     FROM hidden h LEFT JOIN coverage v ON true
   UNION ALL
   SELECT ${ACCOUNT}, 'visibility', k.connection_id, k.history_from, 0, ${NOW}
@@ -97,17 +91,6 @@ SELECT EXISTS (SELECT FROM guard) AS applied,
        (SELECT count(*) FROM hidden) AS hidden,
        (SELECT count(*) FROM listed l JOIN before b USING (connection_id)
          WHERE b.account_id <> ${ACCOUNT} AND b.listed_at IS NOT NULL) AS "foreign"`;
-
-/**
- * Writes a listing to the rows of connections in one fenced statement. Rows that changed after their version
- * was read are left as they are. Connections that are no longer listed become invisible, and a gap is stored
- * for what they miss. The listing is the truth about connections if an event was dropped.
- */
-export async function mergeConnections(db: Queryable, merge: ListingMerge): Promise<ListingResult> {
-  const input = { ...merge, ...compareListing(merge.listed, merge.known) };
-  const [result] = await db.query<ListingResult>(MERGE, p.valuesOf(input));
-  return result ?? { applied: false, changed: 0, hidden: 0, foreign: 0 };
-}
 
 /** Ids of the connections that the service listed. */
 export type VisibleConnections = ReadonlySet<string>;
@@ -140,7 +123,7 @@ export async function mergeListing(
   known: KnownVersions,
   { items, invalid, unread, date }: PolledConnections,
 ): Promise<Listing> {
-  const { database, clock, logger, metrics, lease, accountId } = context;
+  const { database, clock, logger, metrics, accountId } = context;
   const latest = latestOf(context, { date });
   if (invalid.length > 0) {
     metrics.invalid.inc({ what: 'record' }, invalid.length);
@@ -150,10 +133,9 @@ export async function mergeListing(
     );
   }
   noteUnread(context, unread, 'connection');
-  const limits = { latest, historyDays: context.historyDays, overlapMs: OVERLAP_MS };
-  const merge = { lease, accountId, now: clock.now(), known, listed: items, ...limits };
-  const result = await retryOnce(() => mergeConnections(database, merge));
-  if (!result.applied) throw new PollSuperseded();
+  const params = p.valuesOf({ context, now: clock.now(), latest, ...compareListing(items, known) });
+  const [result] = await retryOnce(() => database.query<ListingResult>(MERGE, params));
+  if (result?.applied !== true) throw new PollSuperseded();
   if (result.changed + result.hidden > 0) context.onCommitted();
   if (result.hidden > 0) logger.info({ accountId, count: result.hidden }, 'connections are no longer listed');
   if (result.foreign > 0) {

@@ -35,6 +35,7 @@ export interface PollContext extends Base {
   readonly client: ServiceClient;
   readonly lease: Lease;
   readonly accountId: string;
+  /** When the webhook was registered, epoch ms; null if it never was, so nothing counts as repaired. */
   readonly registeredAt: number | null;
   /** The age in days of the oldest messages that are stored of a new connection; null: any. */
   readonly historyDays: number | null;

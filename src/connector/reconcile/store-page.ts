@@ -4,6 +4,7 @@ import { type BatchResult, commitBatch } from '../db/commit-batch.ts';
 import { CHANGE, eachText, type MessageFacts, type MessageTexts, WEBHOOK_SEEN } from '../db/facts.ts';
 import { heldLease, type Lease } from '../db/lease.ts';
 import type { PolledMessage } from '../service-client/service-client.ts';
+import type { PollContext } from './poll-context.ts';
 import { PROGRESS_CTES, PROGRESS_PARAMS, type ProgressChange, progressParams } from './progress.ts';
 
 /** A delivery that has not arrived by then will not arrive: all attempts are over. Includes a margin. */
@@ -100,14 +101,6 @@ export async function judgeRepairs(
   }
 }
 
-export interface PageStore {
-  readonly db: Queryable;
-  readonly lease: Lease;
-  readonly accountId: string;
-  /** When the webhook was registered, epoch milliseconds; null if it never was, so nothing counts as repaired. */
-  readonly registeredAt: number | null;
-}
-
 const CTES = `${PROGRESS_CTES},${notedRepairs(PROGRESS_PARAMS + 1)}`;
 
 /**
@@ -115,13 +108,12 @@ const CTES = `${PROGRESS_CTES},${notedRepairs(PROGRESS_PARAMS + 1)}`;
  * or neither. `applied` is false if another process polls this account now.
  */
 export async function storePage(
-  store: PageStore,
+  { database, clock, lease, accountId, registeredAt }: PollContext,
   messages: readonly PolledMessage[],
   change: ProgressChange,
-  now: number,
 ): Promise<BatchResult> {
-  const { db, lease, accountId, registeredAt } = store;
-  return await commitBatch(db, {
+  const now = clock.now();
+  return await commitBatch(database, {
     now,
     messages: messages.map((message) => toFacts(accountId, message, now)),
     via: nameWalk(change),

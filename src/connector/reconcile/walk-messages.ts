@@ -331,9 +331,8 @@ async function commitPages(
   items: readonly PolledMessage[],
   change: ProgressChange,
 ): Promise<boolean> {
-  const { database, lease, accountId, registeredAt, clock, metrics } = context;
-  const store = { db: database, lease, accountId, registeredAt };
-  const result = await retryOnce(() => storePage(store, kept(context, items), change, clock.now()));
+  const { metrics } = context;
+  const result = await retryOnce(() => storePage(context, kept(context, items), change));
   for (const [mask, count] of result.masks) {
     // An incoming message has no status. The list contains no sender; a late webhook may still report it.
     if (mask & CHANGE.created && !(mask & CHANGE.status)) metrics.withoutSender.inc(count);

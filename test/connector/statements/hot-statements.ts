@@ -70,10 +70,9 @@ export const HOT_STATEMENTS: Readonly<Record<string, HotStatement>> = {
   'merge-page': {
     run: (db) =>
       storePage(
-        { db, lease, accountId: 'account-1', registeredAt: T0 },
+        { database: db, clock: { now: () => T0 }, lease, accountId: 'account-1', registeredAt: T0 } as never,
         [],
         coverageChange({ watermark: T0, gaps: [] }),
-        T0,
       ),
     indexes: [...MERGE_INDEXES, 'leases_pkey'],
     like: 'merge-messages',
