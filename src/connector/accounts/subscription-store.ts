@@ -188,21 +188,11 @@ export interface NewMark {
   readonly compromised: boolean;
 }
 
-/** The row after marking it. */
-interface Marked {
-  readonly hasSecret: boolean;
-  /** It was already marked: the call of another process may have invalidated the stored secret. */
-  readonly found: boolean;
-  /** When the first call may have been made. An earlier mark keeps its time. */
-  readonly callAt: number;
-  readonly compromised: boolean;
-}
-
 /**
- * Sets the mark under the lease; undefined if the lease was lost. An earlier mark keeps its time, and is
+ * Sets the mark under the lease, and resolves with the row; undefined if the lease was lost. An earlier mark is
  * `found`: the call of another process may have invalidated the stored secret.
  */
-export async function markPending(db: Queryable, lease: Lease, mark: NewMark): Promise<Marked | undefined> {
+export async function markPending(db: Queryable, lease: Lease, mark: NewMark) {
   const old = orm(db)
     .select({ id: s.id, owner: s.rotationPendingOwner })
     .from(s)
@@ -222,6 +212,7 @@ export async function markPending(db: Queryable, lease: Lease, mark: NewMark): P
     .returning({
       hasSecret: sql<boolean>`${s.sealedSecret} is not null`,
       found: sql<boolean>`${old.owner} is not null`,
+      /** When the first call may have been made. An earlier mark keeps its time. */
       callAt: sql<number>`${s.rotationCallAt}`,
       compromised: s.rotationCompromised,
     });
