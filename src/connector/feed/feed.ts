@@ -1,7 +1,5 @@
 import type { Change } from '../../contract/connector/changes.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
 import { repeat } from '../../runtime/clock/repeat.ts';
-import type { Queryable } from '../../runtime/database/database.ts';
 import type { Base } from '../db/base.ts';
 import {
   type ChangeFilter,
@@ -21,14 +19,6 @@ import { createSequencer } from './sequencer.ts';
  */
 export type TakeChanges = (changes: readonly Change[], position: number) => void | Promise<void>;
 
-export interface LiveChangesOptions {
-  readonly database: Queryable;
-  readonly clock: Clock;
-  /** Ends every subscription. */
-  readonly ending: AbortSignal;
-  readonly onFailure: (error: unknown) => void;
-}
-
 const PAGE = 500;
 /** Maximum number of changes passed to a subscriber at once. */
 const HANDFUL = 100;
@@ -42,19 +32,90 @@ interface Handful {
   readonly position: number;
 }
 
-/** Fans the feed out: each new change is read once, into a window that all live subscribers share. */
-export function createLiveChanges(options: LiveChangesOptions) {
-  const { database, clock } = options;
+/** The newest changes in memory, so that many live readers cost one query. */
+class ChangeWindow {
+  #changes: Change[] = [];
+  #end: number;
+
+  /** Starts empty after `position`. */
+  constructor(position: number) {
+    this.#end = position;
+  }
+
+  /** The `seq` up to which the window has been filled. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** No change has a number above `end` and up to `position`. */
+  skipTo(position: number): void {
+    this.#end = position;
+  }
+
+  /** Adds all changes that follow `end`, in order. The oldest changes make room. */
+  append(changes: readonly Change[]): void {
+    const last = changes.at(-1);
+    if (last === undefined) return;
+    // What was read before an erasure has the texts of the person.
+    if (changes.some(({ type }) => type === 'person.erased')) this.#changes = [];
+    this.#changes.push(...changes);
+    this.#end = last.seq;
+    if (this.#changes.length > 2 * WINDOW) this.#changes = this.#changes.slice(-WINDOW);
+  }
+
+  /** Up to `limit` changes above `after`; undefined if the window does not reach back that far. */
+  after(after: number, limit: number): readonly Change[] | undefined {
+    const first = this.#changes[0]?.seq ?? this.#end + 1;
+    if (after < first - 1) return undefined;
+    // Numbers are consecutive, except where they jump: a change is as many places behind the first, or fewer.
+    let from = Math.min(after - first + 1, this.#changes.length);
+    while (from > 0 && (this.#changes[from - 1]?.seq ?? 0) > after) from -= 1;
+    return this.#changes.slice(from, from + limit);
+  }
+}
+
+export type { ChangeFilter } from './read-changes.ts';
+
+export type Feed = ReturnType<typeof createFeed>;
+
+/** How often it looks for numbers of other processes with and without subscribers; and for changes without a number. */
+const LISTENING_MS = 100;
+const IDLE_MS = 1_000;
+
+/**
+ * The change feed of one process. Readers see only numbered changes, and numbers only rise, so a reader
+ * that keeps the last `seq` skips nothing. Each new change is read once, into a window that all live subscribers share.
+ */
+export function createFeed({ database, clock, logger }: Base) {
+  const ending = new AbortController();
   const sleepers = new Set<() => void>();
+  let started = false;
+  let failing = false;
+  let numberAt = Number.NEGATIVE_INFINITY;
   let window: ChangeWindow | undefined;
   let known = 0;
   let listeners = 0;
   let loading: Promise<void> | undefined;
 
+  const sequencer = createSequencer({ database, clock, logger, onNumbered: advance });
+
+  /** Numbers up to `lastSeq` have been assigned. */
+  function advance(lastSeq: number): void {
+    failing = false;
+    known = Math.max(known, lastSeq);
+    load();
+  }
+
+  function noteFailure(err: unknown): void {
+    if (!failing && !ending.signal.aborted)
+      logger.warn({ err }, 'the change feed could not be read; retrying');
+    failing = true;
+  }
+
   function load(): void {
     if (loading !== undefined || window === undefined || window.end >= known) return;
     loading = fill(window)
-      .catch(options.onFailure)
+      .catch(noteFailure)
       .finally(() => {
         loading = undefined;
       });
@@ -75,7 +136,7 @@ export function createLiveChanges(options: LiveChangesOptions) {
     if (window === undefined) {
       const { lastSeq } = await readPosition(database);
       known = Math.max(known, lastSeq);
-      window ??= new ChangeWindow(lastSeq, WINDOW);
+      window ??= new ChangeWindow(lastSeq);
       load();
     }
     return window;
@@ -123,7 +184,7 @@ export function createLiveChanges(options: LiveChangesOptions) {
       try {
         handful = await next(position, filter);
       } catch (error) {
-        options.onFailure(error);
+        noteFailure(error);
         await clock.sleep(RETRY_MS, over).catch(() => undefined);
         continue;
       }
@@ -137,118 +198,6 @@ export function createLiveChanges(options: LiveChangesOptions) {
     }
   }
 
-  return {
-    /** Numbers up to `lastSeq` have been assigned. */
-    advance(lastSeq: number): void {
-      known = Math.max(known, lastSeq);
-      load();
-    },
-    /** See `Feed.subscribe`. */
-    async subscribe(
-      after: number,
-      take: TakeChanges,
-      signal: AbortSignal,
-      filter: ChangeFilter = {},
-    ): Promise<void> {
-      listeners += 1;
-      try {
-        await follow(after, take, AbortSignal.any([signal, options.ending]), filter);
-      } finally {
-        listeners -= 1;
-        if (listeners === 0) window = undefined;
-      }
-    },
-    get listeners(): number {
-      return listeners;
-    },
-    /** The highest number that is known in memory. */
-    get known(): number {
-      return known;
-    },
-    /** Resolves when nothing is being read into memory. */
-    settle: async (): Promise<void> => {
-      await loading;
-    },
-  };
-}
-
-/** The newest changes in memory, so that many live readers cost one query. */
-class ChangeWindow {
-  readonly #capacity: number;
-  #changes: Change[] = [];
-  #end: number;
-
-  /** Starts empty after `position`; holds up to `capacity` changes. */
-  constructor(position: number, capacity: number) {
-    this.#end = position;
-    this.#capacity = capacity;
-  }
-
-  /** The `seq` up to which the window has been filled. */
-  get end(): number {
-    return this.#end;
-  }
-
-  /** No change has a number above `end` and up to `position`. */
-  skipTo(position: number): void {
-    this.#end = position;
-  }
-
-  /** Adds all changes that follow `end`, in order. The oldest changes make room. */
-  append(changes: readonly Change[]): void {
-    const last = changes.at(-1);
-    if (last === undefined) return;
-    // What was read before an erasure has the texts of the person.
-    if (changes.some(({ type }) => type === 'person.erased')) this.#changes = [];
-    this.#changes.push(...changes);
-    this.#end = last.seq;
-    if (this.#changes.length > 2 * this.#capacity) this.#changes = this.#changes.slice(-this.#capacity);
-  }
-
-  /** Up to `limit` changes above `after`; undefined if the window does not reach back that far. */
-  after(after: number, limit: number): readonly Change[] | undefined {
-    const first = this.#changes[0]?.seq ?? this.#end + 1;
-    if (after < first - 1) return undefined;
-    // Numbers are consecutive, except where they jump: a change is as many places behind the first, or fewer.
-    let from = Math.min(after - first + 1, this.#changes.length);
-    while (from > 0 && (this.#changes[from - 1]?.seq ?? 0) > after) from -= 1;
-    return this.#changes.slice(from, from + limit);
-  }
-}
-
-export type { ChangeFilter } from './read-changes.ts';
-
-export type Feed = ReturnType<typeof createFeed>;
-
-/** How often it looks for numbers of other processes with and without subscribers; and for changes without a number. */
-const LISTENING_MS = 100;
-const IDLE_MS = 1_000;
-
-/**
- * The change feed of one process. Readers see only numbered changes, and numbers only rise, so a reader
- * that keeps the last `seq` skips nothing. One query serves all subscribers.
- */
-export function createFeed(options: Base) {
-  const { database, clock, logger } = options;
-  const ending = new AbortController();
-  let started = false;
-  let failing = false;
-  let numberAt = Number.NEGATIVE_INFINITY;
-
-  const sequencer = createSequencer({ database, clock, logger, onNumbered: advance });
-  const live = createLiveChanges({ database, clock, ending: ending.signal, onFailure: noteFailure });
-
-  function advance(lastSeq: number): void {
-    failing = false;
-    live.advance(lastSeq);
-  }
-
-  function noteFailure(err: unknown): void {
-    if (!failing && !ending.signal.aborted)
-      logger.warn({ err }, 'the change feed could not be read; retrying');
-    failing = true;
-  }
-
   async function check(): Promise<void> {
     if (clock.elapsed() >= numberAt) {
       numberAt = clock.elapsed() + IDLE_MS;
@@ -259,7 +208,7 @@ export function createFeed(options: Base) {
 
   const checks = repeat({
     clock,
-    everyMs: () => (live.listeners > 0 ? LISTENING_MS : IDLE_MS),
+    everyMs: () => (listeners > 0 ? LISTENING_MS : IDLE_MS),
     run: check,
     onError: noteFailure,
   });
@@ -274,14 +223,24 @@ export function createFeed(options: Base) {
      * resolves, as it does when changes above the position of the reader were deleted. Rejects with what `take` throws. If
      * the database fails, it waits.
      */
-    subscribe(after: number, take: TakeChanges, signal: AbortSignal, filter?: ChangeFilter): Promise<void> {
-      const subscription = live.subscribe(after, take, signal, filter);
+    async subscribe(
+      after: number,
+      take: TakeChanges,
+      signal: AbortSignal,
+      filter: ChangeFilter = {},
+    ): Promise<void> {
+      listeners += 1;
       if (started) checks.start();
-      return subscription;
+      try {
+        await follow(after, take, AbortSignal.any([signal, ending.signal]), filter);
+      } finally {
+        listeners -= 1;
+        if (listeners === 0) window = undefined;
+      }
     },
     /** The highest number that this process knows. It may be behind by what others have just numbered. */
     get known(): number {
-      return live.known;
+      return known;
     },
     /** This process committed changes: number them soon. Returns at once. */
     notify: (): void => sequencer.notify(),
@@ -296,7 +255,7 @@ export function createFeed(options: Base) {
     async close(): Promise<void> {
       ending.abort();
       await Promise.all([sequencer.close(), checks.stop()]);
-      await live.settle();
+      await loading;
     },
   };
 }
