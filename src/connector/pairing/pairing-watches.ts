@@ -30,17 +30,6 @@ const END_SENTENCES: Readonly<Record<PairingEnd, string>> = {
   closing: 'This process is stopping; open this stream again.',
 };
 
-export interface PairingWatchOptions {
-  readonly clock: Clock;
-  readonly random: () => number;
-  /** Reads the connection from the service. Throws a `ServiceError`. */
-  readonly read: (signal: AbortSignal) => Promise<ReadConnectionDetail>;
-  /** Called before the viewers receive the end. */
-  readonly onEnd: (result: PairingResult) => Promise<void>;
-  /** Receives each event, in order. Nothing follows `connected` and `ended`. */
-  readonly publish: (event: PairingEvent) => void;
-}
-
 /** The event that reports the end of a stream. */
 export function endedEvent(reason: PairingEnd, code?: string): PairingEvent {
   const why = code === undefined ? '' : ` (${code})`;
@@ -48,48 +37,16 @@ export function endedEvent(reason: PairingEnd, code?: string): PairingEvent {
   return { type: 'ended', reason, message: `${END_SENTENCES[reason]}${why}${advice}` };
 }
 
-/**
- * Polls a connection for its viewers and reports what there is to see. Resolves after the last event; rejects
- * when `signal` aborts, and with errors that are not failures of the service.
- * [connections.create.client-polls]
- */
-export async function watchPairing(options: PairingWatchOptions, signal: AbortSignal): Promise<void> {
-  const { clock, random, publish } = options;
-  let refusal: string | undefined;
-
-  async function read(): Promise<PairingRead> {
-    try {
-      return { kind: 'detail', ...(await options.read(signal)) };
-    } catch (error) {
-      if (signal.aborted || !(error instanceof ServiceError)) throw error;
-      if (!(error instanceof ServiceRefusal)) return { kind: 'lost' };
-      refusal = error.code;
-      return { kind: 'refused', status: error.status, code: error.code, retryAfterMs: error.retryAfterMs };
-    }
-  }
-
-  const io = {
-    read,
-    show: (step: Extract<PairingStep, { next: 'show' | 'wait' }>) => publish(toEvent(step)),
-    sleep: (ms: number) => clock.sleep(ms, signal),
-    elapsed: () => clock.elapsed(),
-    random,
-  };
-  const result = await pollPairing(io, LONGEST_MS);
-  await options.onEnd(result);
-  if (result.next === 'connected') publish({ type: 'connected', status: result.status });
-  else publish(endedEvent(result.reason, result.reason === 'refused' ? refusal : undefined));
-}
-
 function toEvent(step: Extract<PairingStep, { next: 'show' | 'wait' }>): PairingEvent {
   if (step.next === 'show') return { type: 'qr', status: step.status, qr: step.qr };
   return { type: 'waiting', reason: step.reason, message: WAIT_SENTENCES[step.reason] };
 }
 
-/** How to read one connection, and what to call when the pairing ends. */
 export interface WatchedConnection {
   readonly id: string;
+  /** Reads the connection from the service. Throws a `ServiceError`. */
   readonly read: (signal: AbortSignal) => Promise<ReadConnectionDetail>;
+  /** Called before the viewers receive the end. */
   readonly onEnd: (result: PairingResult) => Promise<void>;
 }
 
@@ -122,8 +79,9 @@ export function createPairingWatches(options: PairingWatchesOptions) {
   let closed = false;
 
   function begin(connection: WatchedConnection): Watch {
-    const watch: Watch = { viewers: new Set(), stop: new AbortController(), last: null };
-    const { read, onEnd } = connection;
+    const stop = new AbortController();
+    const watch: Watch = { viewers: new Set(), stop, last: null };
+    // Nothing follows `connected` and `ended`.
     const publish = (event: PairingEvent): void => {
       watch.last = event;
       for (const take of [...watch.viewers]) take(event);
@@ -131,25 +89,9 @@ export function createPairingWatches(options: PairingWatchesOptions) {
     const forget = (): void => {
       if (watches.get(connection.id) === watch) watches.delete(connection.id);
     };
-    const run = watchPairing(
-      {
-        clock,
-        random,
-        read,
-        publish,
-        onEnd: async (result) => {
-          // Viewers that join from now on want to know the state from now on.
-          forget();
-          // The viewers are still notified: a poll will update the mirror.
-          await onEnd(result).catch((err: unknown) => {
-            logger.error({ err, connectionId: connection.id }, 'the end of a pairing could not be stored');
-          });
-        },
-      },
-      watch.stop.signal,
-    )
+    const run = poll(connection, publish, stop.signal, forget)
       .catch((err: unknown) => {
-        if (watch.stop.signal.aborted) return;
+        if (stop.signal.aborted) return;
         logger.error({ err, connectionId: connection.id }, 'a pairing could not be watched');
         publish(endedEvent('closing'));
       })
@@ -160,6 +102,46 @@ export function createPairingWatches(options: PairingWatchesOptions) {
     inFlight.add(run);
     watches.set(connection.id, watch);
     return watch;
+  }
+
+  /**
+   * Polls a connection and publishes what there is to see. Resolves after the last event; rejects when `signal`
+   * aborts, and with errors that are not failures of the service.
+   * [connections.create.client-polls]
+   */
+  async function poll(
+    connection: WatchedConnection,
+    publish: TakeEvent,
+    signal: AbortSignal,
+    forget: () => void,
+  ): Promise<void> {
+    let refusal: string | undefined;
+    const read = async (): Promise<PairingRead> => {
+      try {
+        return { kind: 'detail', ...(await connection.read(signal)) };
+      } catch (error) {
+        if (signal.aborted || !(error instanceof ServiceError)) throw error;
+        if (!(error instanceof ServiceRefusal)) return { kind: 'lost' };
+        refusal = error.code;
+        return { kind: 'refused', status: error.status, code: error.code, retryAfterMs: error.retryAfterMs };
+      }
+    };
+    const io = {
+      read,
+      show: (step: Extract<PairingStep, { next: 'show' | 'wait' }>) => publish(toEvent(step)),
+      sleep: (ms: number) => clock.sleep(ms, signal),
+      elapsed: () => clock.elapsed(),
+      random,
+    };
+    const result = await pollPairing(io, LONGEST_MS);
+    // Viewers that join from now on want to know the state from now on.
+    forget();
+    // The viewers are still notified: a poll will update the mirror.
+    await connection.onEnd(result).catch((err: unknown) => {
+      logger.error({ err, connectionId: connection.id }, 'the end of a pairing could not be stored');
+    });
+    if (result.next === 'connected') publish({ type: 'connected', status: result.status });
+    else publish(endedEvent(result.reason, result.reason === 'refused' ? refusal : undefined));
   }
 
   return {
