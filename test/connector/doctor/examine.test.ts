@@ -704,15 +704,4 @@ describe('work that does not proceed', () => {
       /^problem: Sends stand still[\s\S]*1 send is due: c1 \(.*send_failed.*\)\.\n1 send waits in total, the oldest for 10 min\./,
     );
   });
-
-  it('includes creations in doubt, but not those that are retried', async () => {
-    await system.database.query(
-      `insert into connector.creations (id, account_id, label, idempotency_key, unsettled, next_attempt_at, created_at)
-       values ('k1', 'default', 'Given up', 'k1', 1, null, $1::bigint), ('k2', 'default', 'Waiting', 'k2', 1, $2::bigint, $1::bigint)`,
-      [system.clock.now() - 60 * MINUTE_MS, system.clock.now() + MINUTE_MS],
-    );
-    const creations = await system.ask('numbers');
-    expect(creations).toMatch(/warning: 1 creation is in doubt[\s\S]*Given up, requested 60 min ago/);
-    expect(creations).not.toContain('Waiting');
-  });
 });

@@ -232,17 +232,6 @@ describe('before the stream begins', () => {
 });
 
 describe('several viewers', () => {
-  it('share one poll, and a later viewer receives the last QR code immediately', async () => {
-    const first = await look();
-    await first.find(isPicture('1'));
-    const second = await look();
-    await second.find(isPicture('1'));
-    expect(reads()).toBe(1);
-    await world.clock.pass(3_000);
-    await Promise.all([first.find(isPicture('2')), second.find(isPicture('2'))]);
-    expect(reads()).toBe(2);
-  });
-
   it('end the poll when the last of them disconnects', async () => {
     await running.connector.settle();
     const before = world.clock.pending;
