@@ -7,7 +7,6 @@ import {
   isRefusal,
   ServiceAnswerUnreadable,
   ServiceRefusal,
-  ServiceUnreachable,
 } from '../../../src/connector/service-client/service-errors.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { serve } from '../../support/serve.ts';
@@ -277,13 +276,6 @@ it('a file is sent in base64 with its length, and again after a refused token', 
 });
 
 describe('a missing answer', () => {
-  it('is distinguished from a refusal', async () => {
-    service().get('/api/v1/connections').replyWithError(new Error('ECONNRESET'));
-    const error = await failure(client().listConnections());
-    expect(error).toBeInstanceOf(ServiceUnreachable);
-    expect(error).toMatchObject({ code: 'network' });
-  });
-
   it.each(['before the headers', 'in the middle of the body'])('ends at the deadline %s', async (moment) => {
     const reached = Promise.withResolvers<void>();
     const baseUrl = await serveBy((_request, response) => {
