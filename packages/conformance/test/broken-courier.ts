@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { serve } from '../../../test/support/serve.ts';
+import type { Broken } from './broken-proxy.ts';
 
 /** A delivery in transit to the listener. */
 export interface Parcel {
@@ -51,13 +52,6 @@ export async function startCourier(target: string, courier: Courier) {
   return await serve(server);
 }
 
-/** Deliveries that break one rule, and the check that must report it. */
-export interface BrokenDelivery {
-  readonly what: string;
-  readonly found: string;
-  readonly courier: Courier;
-}
-
 /** Changes each parcel; everything else is correct. */
 function changing(change: (parcel: Parcel) => void): Courier {
   return async (parcel, handOver) => {
@@ -78,137 +72,90 @@ function rewriting(change: (body: any) => void): Courier {
 const TIMESTAMP = 'x-service-timestamp';
 const SIGNATURE = 'x-service-signature';
 
-export const BROKEN_DELIVERIES: readonly BrokenDelivery[] = [
-  {
-    what: 'events that never arrive',
-    found: 'delivery.arrives',
-    courier: async () => 200,
+/** Deliveries that are correct except for one mistake. */
+export const BROKEN_DELIVERIES: Broken<Courier> = {
+  'delivery.arrives': {
+    'events that never arrive': async () => 200,
   },
-  {
-    what: 'no signature',
-    found: 'delivery.headers',
-    courier: changing(({ headers }) => void delete headers[SIGNATURE]),
-  },
-  {
-    what: 'two signatures',
-    found: 'delivery.headers',
-    courier: changing(({ headers }) => {
+  'delivery.headers': {
+    'no signature': changing(({ headers }) => void delete headers[SIGNATURE]),
+    'two signatures': changing(({ headers }) => {
       headers[SIGNATURE] = [String(headers[SIGNATURE]), 'sha256=00'];
     }),
-  },
-  {
-    what: 'a timestamp in seconds',
-    found: 'delivery.headers',
-    courier: changing(({ headers }) => {
+    'a timestamp in seconds': changing(({ headers }) => {
       headers[TIMESTAMP] = String(headers[TIMESTAMP]).slice(0, 10);
     }),
   },
-  {
-    what: 'a wrong signature',
-    found: 'delivery.signature',
-    courier: changing(({ headers }) => {
+  'delivery.signature': {
+    'a wrong signature': changing(({ headers }) => {
       headers[SIGNATURE] = `sha256=${'0'.repeat(64)}`;
     }),
+    'a body that was serialized again': changing(
+      (parcel) => void Object.assign(parcel, { body: Buffer.from(`${parcel.body} `) }),
+    ),
   },
-  {
-    what: 'a body that was serialized again',
-    found: 'delivery.signature',
-    courier: changing((parcel) => void Object.assign(parcel, { body: Buffer.from(`${parcel.body} `) })),
-  },
-  {
-    what: 'a stale timestamp',
-    found: 'delivery.fresh',
-    courier: changing(({ headers }) => {
+  'delivery.fresh': {
+    'a stale timestamp': changing(({ headers }) => {
       headers[TIMESTAMP] = String(Number(headers[TIMESTAMP]) - 600_000);
     }),
   },
-  {
-    what: 'PUT instead of POST',
-    found: 'delivery.method',
-    courier: async (parcel, handOver) => (await handOver({ ...parcel, method: 'PUT' })).status,
+  'delivery.method': {
+    'PUT instead of POST': async (parcel, handOver) => (await handOver({ ...parcel, method: 'PUT' })).status,
   },
-  {
-    what: 'another message id',
-    found: 'event.message.status',
-    courier: rewriting(({ message }) => void Object.assign(message, { wa_id: 7 })),
-  },
-  {
-    what: 'a timestamp as text',
-    found: 'event.message.status',
-    courier: rewriting(({ message }) => {
+  'event.message.status': {
+    'another message id': rewriting(({ message }) => void Object.assign(message, { wa_id: 7 })),
+    'a timestamp as text': rewriting(({ message }) => {
       message.timestamp = new Date(message.timestamp).toISOString();
     }),
   },
-  {
-    what: 'a field in camelCase',
-    found: 'event.names',
-    courier: rewriting((body) => void Object.assign(body, { connectionId: body.connection_id })),
+  'event.names': {
+    'a field in camelCase': rewriting(
+      (body) => void Object.assign(body, { connectionId: body.connection_id }),
+    ),
   },
-  {
-    what: 'a field that no table lists',
-    found: 'event.no-further-fields',
-    courier: rewriting((body) => void Object.assign(body, { sent_by: 'us' })),
+  'event.no-further-fields': {
+    'a field that no table lists': rewriting((body) => void Object.assign(body, { sent_by: 'us' })),
   },
-  {
-    what: 'a field of a received message left out',
-    found: 'event.message.received',
-    courier: rewriting(({ message }) => void delete message.media_type),
+  'event.message.received': {
+    'a field of a received message left out': rewriting(({ message }) => void delete message.media_type),
   },
-  {
-    what: 'an event that no table lists',
-    found: 'event.known',
-    courier: async (parcel, handOver) => {
+  'event.known': {
+    'an event that no table lists': async (parcel, handOver) => {
       const body: unknown = JSON.parse(parcel.body.toString());
       const other = JSON.stringify(Object.assign({}, body, { event: 'message.new' }));
       await handOver({ ...parcel, body: Buffer.from(other) });
       return (await handOver(parcel)).status;
     },
   },
-  {
-    what: 'a single attempt',
-    found: 'delivery.three-attempts',
-    courier: async (parcel, handOver) => {
+  'delivery.three-attempts': {
+    'a single attempt': async (parcel, handOver) => {
       await handOver(parcel);
       return 200;
     },
-  },
-  {
-    what: 'a fourth attempt',
-    found: 'delivery.three-attempts',
-    courier: async (parcel, handOver) => {
+    'a fourth attempt': async (parcel, handOver) => {
       const { status } = await handOver(parcel);
       return status === 404 ? (await handOver(parcel)).status : status;
     },
   },
-  {
-    what: 'a redirect that is followed',
-    found: 'delivery.redirect',
-    courier: async (parcel, handOver) => {
+  'delivery.redirect': {
+    'a redirect that is followed': async (parcel, handOver) => {
       const { status, location } = await handOver(parcel);
       return location === null
         ? status
         : (await handOver({ ...parcel, path: new URL(location).pathname })).status;
     },
-  },
-  {
-    what: 'a redirect that counts as success',
-    found: 'delivery.redirect',
-    courier: async (parcel, handOver) => {
+    'a redirect that counts as success': async (parcel, handOver) => {
       const { status } = await handOver(parcel);
       return status === 302 ? 200 : status;
     },
   },
-  {
-    what: 'a new timestamp for each attempt',
-    found: 'delivery.identical',
-    courier: changing(({ headers }) => {
+  'delivery.identical': {
+    'a new timestamp for each attempt': changing(({ headers }) => {
       headers[TIMESTAMP] = String(Date.now()).padStart(13, '0');
     }),
   },
-  {
-    what: 'attempts without a wait',
-    found: 'delivery.delays',
-    courier: async (parcel, handOver) => {
+  'delivery.delays': {
+    'attempts without a wait': async (parcel, handOver) => {
       for (let attempt = 0; attempt < 3; attempt++) {
         const { status } = await handOver(parcel);
         if (status < 300) return status;
@@ -216,19 +163,15 @@ export const BROKEN_DELIVERIES: readonly BrokenDelivery[] = [
       return 200;
     },
   },
-  {
-    what: 'an attempt with too short a timeout',
-    found: 'delivery.timeout',
-    courier: (parcel, handOver) =>
+  'delivery.timeout': {
+    'an attempt with too short a timeout': (parcel, handOver) =>
       Promise.race([handOver(parcel).then(({ status }) => status), systemClock.sleep(1_000).then(() => 504)]),
   },
-  {
-    what: 'an event that is sent again after success',
-    found: 'delivery.success',
-    courier: async (parcel, handOver) => {
+  'delivery.success': {
+    'an event that is sent again after success': async (parcel, handOver) => {
       const { status } = await handOver(parcel);
       if (status < 300) await handOver(parcel);
       return status;
     },
   },
-];
+};

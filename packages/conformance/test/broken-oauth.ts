@@ -1,11 +1,11 @@
-import { type Breakage, json, type PassingAnswer, type PassingRequest, setting } from './broken-proxy.ts';
-
-/** How an authorization server or a tool server breaks a rule, and the check that must report it. */
-export interface BrokenOauth {
-  readonly what: string;
-  readonly found: string;
-  readonly breakage: () => Breakage;
-}
+import {
+  type Breakage,
+  type Broken,
+  json,
+  type PassingAnswer,
+  type PassingRequest,
+  setting,
+} from './broken-proxy.ts';
 
 const DISCOVERY = /oauth-authorization-server$/;
 const AUTHORIZE = /^\/oauth\/authorize/;
@@ -98,263 +98,187 @@ const refusing = (error: string, as: string) =>
   });
 
 /** Authorization servers and tool servers that are correct except for one mistake. */
-export const BROKEN_OAUTH: readonly BrokenOauth[] = [
-  {
-    what: 'discovery names no token endpoint',
-    found: 'oauth.discovery',
-    breakage: answering(DISCOVERY, ({ body }) => void delete body.token_endpoint),
+export const BROKEN_OAUTH: Broken<() => Breakage> = {
+  'oauth.discovery': {
+    'discovery names no token endpoint': answering(DISCOVERY, ({ body }) => void delete body.token_endpoint),
   },
-  {
-    what: 'the issuer is another address',
-    found: 'oauth.discovery.issuer',
-    breakage: answering(DISCOVERY, ({ body }) => setting({ issuer: 'https://other.example' })(body)),
+  'oauth.discovery.issuer': {
+    'the issuer is another address': answering(DISCOVERY, ({ body }) =>
+      setting({ issuer: 'https://other.example' })(body),
+    ),
   },
-  {
-    what: 'the token endpoint is elsewhere',
-    found: 'oauth.discovery.hosts',
-    breakage: answering(DISCOVERY, ({ body }) =>
+  'oauth.discovery.hosts': {
+    'the token endpoint is elsewhere': answering(DISCOVERY, ({ body }) =>
       setting({ token_endpoint: 'https://other.example/token' })(body),
     ),
   },
-  {
-    what: 'plain challenges are offered',
-    found: 'oauth.discovery.pkce',
-    breakage: answering(DISCOVERY, ({ body }) => body.code_challenge_methods_supported.push('plain')),
+  'oauth.discovery.pkce': {
+    'plain challenges are offered': answering(DISCOVERY, ({ body }) =>
+      body.code_challenge_methods_supported.push('plain'),
+    ),
   },
-  {
-    what: 'only Basic is offered',
-    found: 'oauth.discovery.client',
-    breakage: answering(DISCOVERY, ({ body }) =>
+  'oauth.discovery.client': {
+    'only Basic is offered': answering(DISCOVERY, ({ body }) =>
       setting({ token_endpoint_auth_methods_supported: ['client_secret_basic'] })(body),
     ),
   },
-  {
-    what: 'no challenge is needed',
-    found: 'oauth.authorize.pkce',
-    breakage: consenting((asked) => !asked.has('code_challenge')),
+  'oauth.authorize.pkce': {
+    'no challenge is needed': consenting((asked) => !asked.has('code_challenge')),
   },
-  {
-    what: 'plain challenges are accepted',
-    found: 'oauth.authorize.plain',
-    breakage: consenting((asked) => asked.get('code_challenge_method') === 'plain'),
+  'oauth.authorize.plain': {
+    'plain challenges are accepted': consenting((asked) => asked.get('code_challenge_method') === 'plain'),
   },
-  {
-    what: 'tokens are given in the redirect',
-    found: 'oauth.authorize.type',
-    breakage: consenting((asked) => asked.get('response_type') === 'token'),
+  'oauth.authorize.type': {
+    'tokens are given in the redirect': consenting((asked) => asked.get('response_type') === 'token'),
   },
-  {
-    what: 'errors are sent to any redirect URI',
-    found: 'oauth.authorize.redirect',
-    breakage: replacing(AUTHORIZE, (request) => {
+  'oauth.authorize.redirect': {
+    'errors are sent to any redirect URI': replacing(AUTHORIZE, (request) => {
       const uri = query(request).get('redirect_uri') ?? '';
       return uri.includes('invalid')
         ? json(302, undefined, { location: `${uri}?error=invalid_request` })
         : undefined;
     }),
   },
-  {
-    what: 'unknown apps are redirected',
-    found: 'oauth.authorize.client',
-    breakage: replacing(AUTHORIZE, (request) =>
+  'oauth.authorize.client': {
+    'unknown apps are redirected': replacing(AUTHORIZE, (request) =>
       query(request).get('client_id')?.includes('unknown') === true
         ? json(302, undefined, { location: `${query(request).get('redirect_uri')}?error=invalid_client` })
         : undefined,
     ),
   },
-  {
-    what: 'the state of a refusal is lost',
-    found: 'oauth.authorize.state',
-    breakage: answering(AUTHORIZE, ({ headers }) => {
+  'oauth.authorize.state': {
+    'the state of a refusal is lost': answering(AUTHORIZE, ({ headers }) => {
       headers['location'] = String(headers['location']).replace(/state=[^&]*/, '');
     }),
   },
-  {
-    what: 'any client secret is accepted',
-    found: 'oauth.client.secret',
-    breakage: refusing('invalid_client', 'invalid_grant'),
+  'oauth.client.secret': {
+    'any client secret is accepted': refusing('invalid_client', 'invalid_grant'),
   },
-  {
-    what: 'client credentials in a header are accepted',
-    found: 'oauth.client.header',
-    breakage: accepting((_, { headers }) => headers['authorization'] !== undefined),
+  'oauth.client.header': {
+    'client credentials in a header are accepted': accepting(
+      (_, { headers }) => headers['authorization'] !== undefined,
+    ),
   },
-  {
-    what: 'a wrong refresh token causes another error',
-    found: 'oauth.refresh.unknown',
-    breakage: refusing('invalid_grant', 'invalid_request'),
+  'oauth.refresh.unknown': {
+    'a wrong refresh token causes another error': refusing('invalid_grant', 'invalid_request'),
   },
-  {
-    what: 'any verifier is accepted',
-    found: 'oauth.code.verifier',
-    breakage: accepting((asked) => asked.get('code_verifier') === 'v'.repeat(43)),
+  'oauth.code.verifier': {
+    'any verifier is accepted': accepting((asked) => asked.get('code_verifier') === 'v'.repeat(43)),
   },
-  {
-    what: 'a code needs no secret',
-    found: 'oauth.code.secret',
-    breakage: accepting(
+  'oauth.code.secret': {
+    'a code needs no secret': accepting(
       (asked) => asked.has('code') && asked.get('client_secret')?.includes('nobody') === true,
     ),
   },
-  {
-    what: 'tokens are of type MAC',
-    found: 'oauth.token.type',
-    breakage: issuing(setting({ token_type: 'MAC' })),
+  'oauth.token.type': {
+    'tokens are of type MAC': issuing(setting({ token_type: 'MAC' })),
   },
-  {
-    what: 'access tokens are valid for an hour',
-    found: 'oauth.token.jwt',
-    breakage: issuing(setting({ expires_in: 3_600 })),
+  'oauth.token.jwt': {
+    'access tokens are valid for an hour': issuing(setting({ expires_in: 3_600 })),
   },
-  {
-    what: 'refresh tokens are valid for a year',
-    found: 'oauth.refresh.life',
-    breakage: issuing(setting({ refresh_token_expires_in: 31_536_000 })),
+  'oauth.refresh.life': {
+    'refresh tokens are valid for a year': issuing(setting({ refresh_token_expires_in: 31_536_000 })),
   },
-  {
-    what: 'tokens may be cached',
-    found: 'oauth.token.cache',
-    breakage: issuing((_, answer) => void delete answer.headers['cache-control']),
+  'oauth.token.cache': {
+    'tokens may be cached': issuing((_, answer) => void delete answer.headers['cache-control']),
   },
-  {
-    what: 'a grant of one scope has all',
-    found: 'oauth.scope.granted',
-    breakage: issuing(setting({ scope: 'messaging.read messaging.send' })),
+  'oauth.scope.granted': {
+    'a grant of one scope has all': issuing(setting({ scope: 'messaging.read messaging.send' })),
   },
-  {
-    what: 'scopes of a request are ignored',
-    found: 'oauth.scope.needed',
-    breakage: () => ({
+  'oauth.scope.needed': {
+    'scopes of a request are ignored': () => ({
       ask(request) {
         if (AUTHORIZE.test(request.path)) request.path = request.path.replace(/&scope=[^&]*/, '');
         return undefined;
       },
     }),
   },
-  {
-    what: 'a refresh returns the same refresh token',
-    found: 'oauth.refresh.rotates',
-    breakage: answering(TOKEN, ({ status, body }, request) => {
+  'oauth.refresh.rotates': {
+    'a refresh returns the same refresh token': answering(TOKEN, ({ status, body }, request) => {
       const given = form(request).get('refresh_token');
       if (status === 200 && given !== null) body.refresh_token = given;
     }),
   },
-  {
-    what: 'an old refresh token remains valid',
-    found: 'oauth.refresh.old',
-    breakage: acceptingAgain('refresh_token'),
+  'oauth.refresh.old': {
+    'an old refresh token remains valid': acceptingAgain('refresh_token'),
   },
-  {
-    what: 'a second use of a refresh token has no consequence',
-    found: 'oauth.refresh.reuse',
-    breakage: forgetting('refresh_token'),
+  'oauth.refresh.reuse': {
+    'a second use of a refresh token has no consequence': forgetting('refresh_token'),
   },
-  { what: 'a code can be redeemed twice', found: 'oauth.code.reuse', breakage: acceptingAgain('code') },
-  {
-    what: 'a second use of a code has no consequence',
-    found: 'oauth.code.revokes',
-    breakage: forgetting('code'),
+  'oauth.code.reuse': {
+    'a code can be redeemed twice': acceptingAgain('code'),
   },
-  {
-    what: 'the tool server requires no token',
-    found: 'tools.none',
-    breakage: replacing(TOOLS, ({ headers }) =>
+  'oauth.code.revokes': {
+    'a second use of a code has no consequence': forgetting('code'),
+  },
+  'tools.none': {
+    'the tool server requires no token': replacing(TOOLS, ({ headers }) =>
       headers['authorization'] === undefined ? json(200, { jsonrpc: '2.0', id: 1, result: {} }) : undefined,
     ),
   },
-  {
-    what: 'the challenge names no metadata',
-    found: 'tools.metadata',
-    breakage: answering(TOOLS, ({ headers }) => {
+  'tools.metadata': {
+    'the challenge names no metadata': answering(TOOLS, ({ headers }) => {
       if (headers['www-authenticate'] !== undefined) headers['www-authenticate'] = 'Bearer';
     }),
   },
-  {
-    what: 'the tool server accepts API keys',
-    found: 'tools.key',
-    breakage: answering(TOOLS, (answer) => {
+  'tools.key': {
+    'the tool server accepts API keys': answering(TOOLS, (answer) => {
       if (answer.status === 401) answer.status = 200;
     }),
   },
-  {
-    what: 'the tool server offers no tools',
-    found: 'tools.initialize',
-    breakage: toolAnswer('initialize', setting({ capabilities: {} })),
+  'tools.initialize': {
+    'the tool server offers no tools': toolAnswer('initialize', setting({ capabilities: {} })),
   },
-  {
-    what: 'the tool server has a fourth tool',
-    found: 'tools.list',
-    breakage: toolAnswer('tools/list', ({ tools }) =>
+  'tools.list': {
+    'the tool server has a fourth tool': toolAnswer('tools/list', ({ tools }) =>
       (tools as object[]).push({ name: 'delete_connection' }),
     ),
   },
-  {
-    what: 'the tool lists no connections',
-    found: 'tools.connections',
-    breakage: toolAnswer('tools/call', (result) => {
+  'tools.connections': {
+    'the tool lists no connections': toolAnswer('tools/call', (result) => {
       result['content'] = [];
       delete result['structuredContent'];
     }),
   },
-  {
-    what: 'the tool cannot read messages',
-    found: 'tools.messages',
-    breakage: toolAnswer('tools/call', setting({ isError: true })),
+  'tools.messages': {
+    'the tool cannot read messages': toolAnswer('tools/call', setting({ isError: true })),
   },
-  {
-    what: 'a send through no connection succeeds',
-    found: 'tools.send.refused',
-    breakage: toolAnswer('tools/call', setting({ isError: false })),
+  'tools.send.refused': {
+    'a send through no connection succeeds': toolAnswer('tools/call', setting({ isError: false })),
   },
-  {
-    what: 'unknown tools succeed',
-    found: 'tools.unknown',
-    breakage: toolAnswer('tools/call', setting({ isError: false })),
+  'tools.unknown': {
+    'unknown tools succeed': toolAnswer('tools/call', setting({ isError: false })),
   },
-  {
-    what: 'a tool sends without its scope',
-    found: 'tools.scope',
-    breakage: answering(TOOLS, (answer) => {
+  'tools.scope': {
+    'a tool sends without its scope': answering(TOOLS, (answer) => {
       if (answer.status === 403) Object.assign(answer, json(200, { jsonrpc: '2.0', id: 1, result: {} }));
     }),
   },
-  {
-    what: 'the tool server lacks a challenge for a scope',
-    found: 'tools.scope.status',
-    breakage: answering(TOOLS, (answer) => {
+  'tools.scope.status': {
+    'the tool server lacks a challenge for a scope': answering(TOOLS, (answer) => {
       if (answer.status === 403) delete answer.headers['www-authenticate'];
     }),
   },
-];
+};
 
 const REST: RegExp = /^\/connections(\?|$)/;
 
 /** How a REST API treats access tokens. */
-export const BROKEN_GRANTS: readonly BrokenOauth[] = [
-  {
-    what: 'REST sends no challenge',
-    found: 'oauth.token.invalid',
-    breakage: answering(REST, ({ headers }) => void delete headers['www-authenticate']),
+export const BROKEN_GRANTS: Broken<() => Breakage> = {
+  'oauth.token.invalid': {
+    'REST sends no challenge': answering(REST, ({ headers }) => void delete headers['www-authenticate']),
   },
-  {
-    what: 'a grant lists nothing',
-    found: 'oauth.grant.list',
-    breakage: answering(REST, (answer) => {
+  'oauth.grant.list': {
+    'a grant lists nothing': answering(REST, (answer) => {
       if (answer.status === 200) answer.body = { connections: [] };
     }),
   },
-  {
-    what: 'a grant lists nothing, with an error',
-    found: 'oauth.grant.isolation',
-    breakage: answering(REST, (answer, { headers }) => {
+  'oauth.grant.isolation': {
+    'a grant lists nothing, with an error': answering(REST, (answer, { headers }) => {
       if (headers['authorization']?.startsWith('Bearer ey')) answer.status = 404;
     }),
-  },
-  {
-    what: 'a grant lists connections of other workspaces',
-    found: 'oauth.grant.isolation',
-    breakage: answering(REST, (answer) => {
+    'a grant lists connections of other workspaces': answering(REST, (answer) => {
       if (answer.status === 200) answer.body = { connections: [{ id: 'cshared00000000000000000000' }] };
     }),
   },
-];
+};

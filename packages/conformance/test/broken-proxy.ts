@@ -30,6 +30,15 @@ export interface Breakage {
   answer?(answer: PassingAnswer, request: PassingRequest): void;
 }
 
+/** By the id of the check that must report them: mistakes, and how they are made. */
+export type Broken<How> = Readonly<Record<string, Readonly<Record<string, How>>>>;
+
+/** Each mistake, the check that must report it, and how it is made. */
+export const eachOf = <How>(broken: Broken<How>): readonly (readonly [string, string, How])[] =>
+  Object.entries(broken).flatMap(([found, mistakes]) =>
+    Object.entries(mistakes).map(([what, how]) => [what, found, how] as const),
+  );
+
 /** Overrides some fields of a request or an answer. */
 export const setting =
   (fields: object) =>
@@ -137,9 +146,9 @@ export async function gradeThrough(
   inputs: Partial<ServiceInputs> = {},
 ) {
   const proxy = await startBrokenProxy(graded.inputs.baseUrl, breakage);
-  const changed = { ...graded.inputs, baseUrl: proxy.baseUrl, ...inputs };
   try {
-    return { report: await grade({ ...graded, inputs: changed }, options), passed: proxy.passed };
+    const report = await grade(graded, options, { baseUrl: proxy.baseUrl, ...inputs });
+    return { report, passed: proxy.passed };
   } finally {
     await proxy.close();
   }

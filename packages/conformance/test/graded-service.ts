@@ -1,6 +1,7 @@
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { callJson } from '../../../test/support/loop-client.ts';
-import type { TestService } from '../../../test/support/service.ts';
+import { ofFile } from '../../../test/support/of-file.ts';
+import { startTestService, type TestService } from '../../../test/support/service.ts';
 import { runServiceSuite, type ServiceSuiteOptions } from '../src/run-service-suite.ts';
 import type { OauthApp, ServiceInputs } from '../src/service/inputs.ts';
 import { SCOPES } from '../src/service/requests.ts';
@@ -81,7 +82,7 @@ export async function makeDeliveredWorkspace(
 }
 
 /** Creates one with everything that the suite can examine. */
-export async function makeGradedWorkspace(service: TestService): Promise<GradedWorkspace> {
+async function makeGradedWorkspace(service: TestService): Promise<GradedWorkspace> {
   const { sandbox, makeWorkspace, makeKey, makeApp, pair } = drive(service);
   const { workspaceId, number, ...made } = await makeDeliveredWorkspace(service);
   for (let index = 0; index < MESSAGES; index++) {
@@ -113,12 +114,19 @@ export async function makeGradedWorkspace(service: TestService): Promise<GradedW
   };
 }
 
-/** Runs the suite, or a part of it, in a workspace. */
+/** A service for the tests of a file, and one of its workspaces. */
+export function useGradedService() {
+  const service = ofFile(startTestService);
+  return { service, graded: ofFile(() => makeGradedWorkspace(service)) };
+}
+
+/** Runs the suite, or a part of it, in a workspace, optionally with other inputs. */
 export function grade(
   { inputs, listener }: Pick<GradedWorkspace, 'inputs' | 'listener'>,
   options: Partial<ServiceSuiteOptions> = {},
+  others: Partial<ServiceInputs> = {},
 ) {
   const { signal } = new AbortController();
   const fixed = { clock: systemClock, timeoutMs: TIMEOUT_MS, paceMs: 0, signal };
-  return runServiceSuite({ inputs, listener, ...fixed, ...options });
+  return runServiceSuite({ inputs: { ...inputs, ...others }, listener, ...fixed, ...options });
 }

@@ -1,19 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../../../test/support/service.ts';
+import { describe, expect, it } from 'vitest';
 import type { Report } from '../../certify/src/report/report.ts';
 import { UNKNOWN_ID } from '../src/service/requests.ts';
 import { SERVICE_CHECKS } from '../src/suite.ts';
 import { BROKEN_DELIVERIES, startCourier } from './broken-courier.ts';
 import { BROKEN_GRANTS, BROKEN_OAUTH } from './broken-oauth.ts';
-import { type Breakage, gradeThrough, type PassingAnswer, startBrokenProxy } from './broken-proxy.ts';
+import { type Breakage, eachOf, gradeThrough, json, startBrokenProxy } from './broken-proxy.ts';
 import { BROKEN_RULES } from './broken-rules.ts';
-import {
-  type GradedWorkspace,
-  grade,
-  makeDeliveredWorkspace,
-  makeGradedWorkspace,
-} from './graded-service.ts';
+import { grade, makeDeliveredWorkspace, useGradedService } from './graded-service.ts';
 
 const FAILED = ['fail', 'differs'];
 /** A short wait for what never comes. */
@@ -28,29 +22,15 @@ function selectionFor(found: string): readonly string[] {
 const resultsOf = ({ results }: Report): readonly string[] =>
   results.map(({ id, result }) => `${id} ${result}`);
 
-const json = (status: number, body: object): PassingAnswer => ({
-  status,
-  headers: { 'content-type': 'application/json' },
-  body,
-});
+/** The results of these checks of a service with this difference. */
+const gradeWith = async (breakage: Breakage, ...only: readonly string[]) =>
+  resultsOf((await gradeThrough(graded, breakage, { only })).report);
 
-let service: TestService;
-let graded: GradedWorkspace;
-
-beforeAll(async () => {
-  service = await startTestService();
-  graded = await makeGradedWorkspace(service);
-});
-
-afterAll(async () => {
-  await graded.close();
-  await service.close();
-});
+const { service, graded } = useGradedService();
 
 describe('a service that does what the specification leaves open', () => {
   it('may name the error of a challenge without quotes, and the end of a rate limit as a date', async () => {
-    const { report } = await gradeThrough(
-      graded,
+    const results = await gradeWith(
       {
         answer({ status, headers, body }) {
           const challenge = headers['www-authenticate'];
@@ -60,16 +40,16 @@ describe('a service that does what the specification leaves open', () => {
           headers['retry-after'] = new Date(Date.now() + 600_000).toUTCString();
         },
       },
-      { only: ['scope.challenge', 'pairing.cap.retry-after'] },
+      'scope.challenge',
+      'pairing.cap.retry-after',
     );
-    expect(resultsOf(report)).toEqual(['scope.challenge pass', 'pairing.cap.retry-after pass']);
+    expect(results).toEqual(['scope.challenge pass', 'pairing.cap.retry-after pass']);
   });
 
   it('may count requests with an invalid number towards the cap on pairing codes', async () => {
     const asked = new Map<string, number>();
     const limit = { status: 429, headers: { 'retry-after': '60' }, body: { error: 'rate_limited' } };
-    const { report } = await gradeThrough(
-      graded,
+    const results = await gradeWith(
       {
         ask: ({ path }) => {
           if (!path.endsWith('/pairing-code')) return undefined;
@@ -77,18 +57,14 @@ describe('a service that does what the specification leaves open', () => {
           return Number(asked.get(path)) > 5 ? limit : undefined;
         },
       },
-      { only: ['pairing.phone'] },
+      'pairing.phone',
     );
-    expect(resultsOf(report)).toEqual([
-      'pairing.phone.unknown-connection pass',
-      'pairing.phone.invalid pass',
-    ]);
+    expect(results).toEqual(['pairing.phone.unknown-connection pass', 'pairing.phone.invalid pass']);
   });
 
   it('may count them, and is still detected if it accepts the last of them', async () => {
     const asked = new Map<string, number>();
-    const { report } = await gradeThrough(
-      graded,
+    const results = await gradeWith(
       {
         ask: ({ path, body }) => {
           if (!path.endsWith('/pairing-code')) return undefined;
@@ -97,26 +73,24 @@ describe('a service that does what the specification leaves open', () => {
           return typeof body.phoneNumber === 'number' ? json(200, { code: 'ABCD-1234' }) : undefined;
         },
       },
-      { only: ['pairing.phone'] },
+      'pairing.phone',
     );
-    expect(resultsOf(report)).toEqual([
-      'pairing.phone.unknown-connection fail',
-      'pairing.phone.invalid fail',
-    ]);
+    expect(results).toEqual(['pairing.phone.unknown-connection fail', 'pairing.phone.invalid fail']);
   });
 
   it('may have a second key without a scope, which shows nothing about isolation', async () => {
-    const { report } = await gradeThrough(
-      graded,
+    const results = await gradeWith(
       {
         ask: ({ path, headers }) =>
           headers['authorization'] === `Bearer ${graded.inputs.secondApiKey}` && /^\/connections\//.test(path)
             ? json(403, { error: 'insufficient_scope' })
             : undefined,
       },
-      { only: ['isolation.detail', 'isolation.messages', 'isolation.manage'] },
+      'isolation.detail',
+      'isolation.messages',
+      'isolation.manage',
     );
-    expect(resultsOf(report)).toEqual([
+    expect(results).toEqual([
       'isolation.detail skip',
       'isolation.detail.same skip',
       'isolation.messages pass',
@@ -125,11 +99,8 @@ describe('a service that does what the specification leaves open', () => {
   });
 
   it('is not judged with a second key that it does not know', async () => {
-    const inputs = { ...graded.inputs, secondApiKey: 'msk_mistyped' };
-    const { results } = await grade(
-      { ...graded, inputs },
-      { only: ['isolation.list', 'oauth.grant.isolation'] },
-    );
+    const only = ['isolation.list', 'oauth.grant.isolation'];
+    const { results } = await grade(graded, { only }, { secondApiKey: 'msk_mistyped' });
     const refused = { result: 'skip', reason: '--second-api-key is refused: 401 invalid_key' };
     expect(results).toMatchObject([
       { id: 'oauth.grant.isolation', ...refused },
@@ -138,46 +109,44 @@ describe('a service that does what the specification leaves open', () => {
   });
 
   it('may have no second page, and thus no cursor that another workspace could use', async () => {
-    const { report } = await gradeThrough(
-      graded,
+    const results = await gradeWith(
       {
         answer: ({ body }) =>
           void (body.messages && Object.assign(body, { nextCursor: null, hasMore: false })),
       },
-      { only: ['isolation.cursor'] },
+      'isolation.cursor',
     );
-    expect(resultsOf(report)).toEqual(['isolation.cursor skip']);
+    expect(results).toEqual(['isolation.cursor skip']);
   });
 
   it('may name no field of a body that is not a JSON object', async () => {
-    const { report } = await gradeThrough(
-      graded,
+    const results = await gradeWith(
       {
         answer: ({ body }, request) => {
           if (typeof request.body !== 'object' || Array.isArray(request.body)) delete body.field;
         },
       },
-      { only: ['send.required', 'wire.malformed-json', 'wire.error-field'] },
+      'send.required',
+      'wire.malformed-json',
+      'wire.error-field',
     );
-    expect(resultsOf(report)).toEqual([
-      'send.required pass',
-      'wire.malformed-json pass',
-      'wire.error-field pass',
-    ]);
+    expect(results).toEqual(['send.required pass', 'wire.malformed-json pass', 'wire.error-field pass']);
   });
 
   it('may look for the connection of a send before its body, which is then judged with a live one', async () => {
-    const { report } = await gradeThrough(
-      graded,
+    const results = await gradeWith(
       {
         ask: ({ method, path, body }) =>
           method === 'POST' && path === '/messages' && body?.connectionId === UNKNOWN_ID
             ? json(404, { error: 'not_found' })
             : undefined,
       },
-      { only: ['send.text', 'send.neither', 'send.to', 'send.media.required'] },
+      'send.text',
+      'send.neither',
+      'send.to',
+      'send.media.required',
     );
-    expect(resultsOf(report).filter((result) => !result.endsWith(' pass'))).toEqual([
+    expect(results.filter((result) => !result.endsWith(' pass'))).toEqual([
       'send.to.refused skip',
       'send.to.code skip',
     ]);
@@ -215,7 +184,7 @@ describe('a service that does what the specification leaves open', () => {
 describe('an authorization server that does what the specification leaves open', () => {
   const gradeAuth = async (breakage: Breakage, ...only: readonly string[]) => {
     const proxy = await startBrokenProxy(service.info.authUrl, breakage);
-    const report = await grade({ ...graded, inputs: { ...graded.inputs, authUrl: proxy.baseUrl } }, { only });
+    const report = await grade(graded, { only }, { authUrl: proxy.baseUrl });
     await proxy.close();
     return resultsOf(report);
   };
@@ -335,42 +304,32 @@ describe('an authorization server that does what the specification leaves open',
 });
 
 describe('a broken service', () => {
-  it.each(BROKEN_RULES.map(({ what, found, breakage }) => [what, found, breakage] as const))(
-    'is detected: %s → %s',
-    async (_, found, breakage) => {
-      const { report } = await gradeThrough(graded, breakage(graded.inputs), { only: selectionFor(found) });
-      expect(report.results.find(({ id }) => id === found)).toMatchObject({
-        result: expect.stringMatching(/^(fail|differs)$/),
-        expected: expect.not.stringContaining('that the check can read'),
-        actual: expect.not.stringMatching(/no response|none by then/),
-      });
-    },
-  );
+  it.each(eachOf(BROKEN_RULES))('is detected: %s → %s', async (_, found, breakage) => {
+    const { report } = await gradeThrough(graded, breakage(graded.inputs), { only: selectionFor(found) });
+    expect(report.results.find(({ id }) => id === found)).toMatchObject({
+      result: expect.stringMatching(/^(fail|differs)$/),
+      expected: expect.not.stringContaining('that the check can read'),
+      actual: expect.not.stringMatching(/no response|none by then/),
+    });
+  });
 
-  it.each(BROKEN_OAUTH.map(({ what, found, breakage }) => [what, found, breakage] as const))(
-    'is detected by its OAuth: %s → %s',
-    async (_, found, breakage) => {
-      const proxy = await startBrokenProxy(service.info.authUrl, breakage());
-      const inputs = { ...graded.inputs, authUrl: proxy.baseUrl };
-      const report = await grade({ ...graded, inputs }, { only: [found] });
-      await proxy.close();
-      expect(report.results.find(({ id }) => id === found)).toMatchObject({
-        result: expect.stringMatching(/^(fail|differs)$/),
-        expected: expect.not.stringContaining('that the check can read'),
-      });
-    },
-  );
+  it.each(eachOf(BROKEN_OAUTH))('is detected by its OAuth: %s → %s', async (_, found, breakage) => {
+    const proxy = await startBrokenProxy(service.info.authUrl, breakage());
+    const report = await grade(graded, { only: [found] }, { authUrl: proxy.baseUrl });
+    await proxy.close();
+    expect(report.results.find(({ id }) => id === found)).toMatchObject({
+      result: expect.stringMatching(/^(fail|differs)$/),
+      expected: expect.not.stringContaining('that the check can read'),
+    });
+  });
 
-  it.each(BROKEN_GRANTS.map(({ what, found, breakage }) => [what, found, breakage] as const))(
-    'is detected by its grants: %s → %s',
-    async (_, found, breakage) => {
-      const { report } = await gradeThrough(graded, breakage(), { only: [found] });
-      expect(report.results).toMatchObject([{ id: found, result: 'fail' }]);
-    },
-  );
+  it.each(eachOf(BROKEN_GRANTS))('is detected by its grants: %s → %s', async (_, found, breakage) => {
+    const { report } = await gradeThrough(graded, breakage(), { only: [found] });
+    expect(report.results).toMatchObject([{ id: found, result: 'fail' }]);
+  });
 
   it('is detected by every delivery that breaks a rule', async () => {
-    const grades = BROKEN_DELIVERIES.map(async ({ what, found, courier }) => {
+    const grades = eachOf(BROKEN_DELIVERIES).map(async ([what, found, courier]) => {
       const started: Awaited<ReturnType<typeof startCourier>>[] = [];
       const own = await makeDeliveredWorkspace(service, async (target) => {
         started.push(await startCourier(target, courier));
@@ -391,18 +350,15 @@ describe('a broken service', () => {
   it('is detected if a rotation changes nothing', async () => {
     const secret = 'a-secret-that-nobody-signs-with';
     const breakage: Breakage = {
-      ask: ({ path }) =>
-        path === '/webhook/rotate'
-          ? { status: 200, headers: { 'content-type': 'application/json' }, body: { secret } }
-          : undefined,
+      ask: ({ path }) => (path === '/webhook/rotate' ? json(200, { secret }) : undefined),
     };
     const { report } = await gradeThrough(graded, breakage, { only: ['delivery.rotated'] });
     expect(report.results[0]).toMatchObject({ result: 'fail', actual: 'the old one' });
   });
 
   it('is detected if two workspaces are the same', async () => {
-    const inputs = { ...graded.inputs, secondApiKey: graded.inputs.apiKey };
-    const report = await grade({ ...graded, inputs }, { only: ['isolation.', 'create.key.per-workspace'] });
+    const only = ['isolation.', 'create.key.per-workspace'];
+    const report = await grade(graded, { only }, { secondApiKey: graded.inputs.apiKey });
     const kept = report.results.filter(({ result }) => !FAILED.includes(result)).map(({ id }) => id);
     expect(kept).toEqual([]);
     expect(report.results.find(({ id }) => id === 'isolation.list')?.hint).toBe(
@@ -417,8 +373,7 @@ describe('a broken service', () => {
         else body.legacy = true;
       },
     });
-    const inputs = { ...graded.inputs, legacyBaseUrl: legacy.baseUrl };
-    const report = await grade({ ...graded, inputs }, { only: ['legacy.'] });
+    const report = await grade(graded, { only: ['legacy.'] }, { legacyBaseUrl: legacy.baseUrl });
     await legacy.close();
     expect(report.results.map(({ id, result }) => `${id} ${result}`)).toEqual([
       'legacy.reads fail',
@@ -430,9 +385,7 @@ describe('a broken service', () => {
   it('is detected by checks that exist', () => {
     const ids = SERVICE_CHECKS.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
-    const named = [...BROKEN_RULES, ...BROKEN_DELIVERIES, ...BROKEN_OAUTH, ...BROKEN_GRANTS].map(
-      ({ found }) => found,
-    );
+    const named = Object.keys({ ...BROKEN_RULES, ...BROKEN_DELIVERIES, ...BROKEN_OAUTH, ...BROKEN_GRANTS });
     expect(named.filter((id) => !ids.includes(id))).toEqual([]);
     const ofOauth = ids.filter((id) => /^(?:oauth|tools)\./.test(id));
     expect(ofOauth.filter((id) => !named.includes(id))).toEqual([]);

@@ -1,36 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { callJson } from '../../../test/support/loop-client.ts';
-import { startTestService, type TestService } from '../../../test/support/service.ts';
 import { type Breakage, gradeThrough, startBrokenProxy } from './broken-proxy.ts';
-import {
-  type GradedWorkspace,
-  grade,
-  makeDeliveredWorkspace,
-  makeGradedWorkspace,
-} from './graded-service.ts';
+import { grade, makeDeliveredWorkspace, useGradedService } from './graded-service.ts';
 
 const SLOW_MS = 180_000;
 const FAILED = ['fail', 'differs'];
 
-let service: TestService;
-let graded: GradedWorkspace;
-
-beforeAll(async () => {
-  service = await startTestService();
-  graded = await makeGradedWorkspace(service);
-});
-
-afterAll(async () => {
-  await graded.close();
-  await service.close();
-});
+const { service, graded } = useGradedService();
 
 describe('the suite', () => {
   it(
     'finds no violation in the service of this repository',
     async () => {
       // Checks that wait for a timeout have a test of their own, among the campaigns.
-      const report = await grade({ ...graded, inputs: { ...graded.inputs, patient: false } });
+      const report = await grade(graded, {}, { patient: false });
       const failed = report.results.filter(({ result }) => FAILED.includes(result));
       expect(failed).toEqual([]);
       expect(report.leftBehind).toEqual([]);
@@ -86,8 +69,8 @@ it(
         if (path === '/oauth/revoke') Object.assign(answer, { status: 503, body: { error: 'server_error' } });
       },
     });
-    const inputs = { ...graded.inputs, authUrl: refusesRevocations.baseUrl };
-    const report = await grade({ ...graded, inputs }, { only: ['oauth.token.type', 'oauth.code.reuse'] });
+    const only = ['oauth.token.type', 'oauth.code.reuse'];
+    const report = await grade(graded, { only }, { authUrl: refusesRevocations.baseUrl });
     await refusesRevocations.close();
     expect(report.leftBehind).toEqual(Array(2).fill('an OAuth grant still exists: 503 server_error'));
   },
