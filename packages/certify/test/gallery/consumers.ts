@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import { serve } from '../../../../test/support/serve.ts';
 import { otherRequests, SECRET } from './receiver.ts';
+import type { Wrong } from './wrong.ts';
 
 /** What a consumer keeps. `down` is a database that does not answer; `memory` is lost when the process dies. */
 interface Store {
@@ -123,86 +124,66 @@ export async function startConsumer(ways: Ways, whenLate: () => void = () => und
   };
 }
 
-interface WrongConsumer {
-  readonly mistake: string;
-  readonly ways: Ways;
-  /** What the hint says. */
-  readonly told: RegExp;
-  /** The checks that it fails, and no others. */
-  readonly fails: readonly string[];
-}
-
 const hasType =
   (...types: readonly string[]) =>
   ({ change }: Entry) =>
     types.includes(change.type);
 
 /** Consumers that are correct except for one mistake. */
-export const WRONG_CONSUMERS: readonly WrongConsumer[] = [
-  {
-    mistake: 'It decodes the body as Latin-1 before it verifies.',
+export const WRONG_CONSUMERS: Wrong<Ways> = {
+  'It decodes the body as Latin-1 before it verifies.': {
     ways: { bytes: (chunks) => Buffer.from(Buffer.concat(chunks).toString('latin1')) },
     told: /No known mistake/,
     fails: ['change.message'],
   },
-  {
-    mistake: 'It answers 422 to changes that are about no message.',
+  'It answers 422 to changes that are about no message.': {
     ways: { refuses: (entry) => (hasType('connection.updated', 'person.erased')(entry) ? 422 : undefined) },
     told: /in the default branch too/,
     fails: ['change.types'],
   },
-  {
-    mistake: 'It answers 400 to types that it does not know.',
+  'It answers 400 to types that it does not know.': {
     ways: { refuses: (entry) => (hasType('reaction.created')(entry) ? 400 : undefined) },
     told: /in the default branch too/,
     fails: ['change.unknown'],
   },
-  {
-    mistake: 'It answers 400 to fields that it does not know.',
+  'It answers 400 to fields that it does not know.': {
     ways: { refuses: ({ change }) => (change.data.addedLater === undefined ? undefined : 400) },
     told: /in the default branch too/,
     fails: ['change.unknown'],
   },
-  {
-    mistake: 'It answers 409 to a key that it has.',
+  'It answers 409 to a key that it has.': {
     ways: { refuses: ({ key }, { keys }) => (keys.has(key) ? 409 : undefined) },
     told: /and to what you have already/,
     fails: ['attempt.later'],
   },
-  {
-    mistake: 'It reads only bodies with one change.',
+  'It reads only bodies with one change.': {
     ways: { read: ({ key = '', change }) => (change === undefined ? [] : [{ key, change }]) },
     told: /even if it is one/,
     fails: ['batch.list'],
   },
-  {
-    mistake: 'It refuses bodies of more than 100 kB.',
+  'It refuses bodies of more than 100 kB.': {
     ways: { largest: 100_000 },
     told: /100 long texts/,
     fails: ['batch.list'],
   },
-  {
-    mistake: 'It compares the whole header with its signature.',
+  'It compares the whole header with its signature.': {
     ways: { matches: isSame },
     told: /one of the signatures, separated by spaces/,
     fails: ['rotation.both'],
   },
-  {
-    mistake: 'It looks only at the first signature.',
+  'It looks only at the first signature.': {
     ways: { matches: (header, right) => isSame(signaturesOf(header)[0] ?? '', right) },
     told: /one of the signatures, separated by spaces/,
     fails: ['rotation.both'],
   },
-  {
-    mistake: 'It accepts the beginning of a digest.',
+  'It accepts the beginning of a digest.': {
     ways: {
       matches: (header, right) => signaturesOf(header).some((each) => each !== '' && right.startsWith(each)),
     },
     told: /the whole digest/,
     fails: ['signature.invalid'],
   },
-  {
-    mistake: 'It accepts every request that has two signatures.',
+  'It accepts every request that has two signatures.': {
     ways: {
       matches: (header, right) =>
         signaturesOf(header).length === 2 || signaturesOf(header).some((each) => isSame(each, right)),
@@ -210,44 +191,37 @@ export const WRONG_CONSUMERS: readonly WrongConsumer[] = [
     told: /Compute the HMAC/,
     fails: ['signature.invalid'],
   },
-  {
-    mistake: 'It verifies a signature if there is one.',
+  'It verifies a signature if there is one.': {
     ways: { trusts: ({ headers }) => headers['webhook-signature'] === undefined },
     told: /Compute the HMAC/,
     fails: ['signature.missing'],
   },
-  {
-    mistake: 'It does not look at the timestamp.',
+  'It does not look at the timestamp.': {
     ways: { fresh: () => true },
     told: /refuse more than 5 minutes/,
     fails: ['timestamp.stale', 'timestamp.future'],
   },
-  {
-    mistake: 'It refuses only timestamps that are too old.',
+  'It refuses only timestamps that are too old.': {
     ways: { fresh: (age) => age <= 300 },
     told: /in both directions/,
     fails: ['timestamp.future'],
   },
-  {
-    mistake: 'It does not answer in time if more than ten requests come at once.',
+  'It does not answer in time if more than ten requests come at once.': {
     ways: { atOnce: 10 },
     told: /the connector waits 30 s/,
     fails: ['delivery.at-once'],
   },
-  {
-    mistake: 'It decodes each chunk of the body separately.',
+  'It decodes each chunk of the body separately.': {
     ways: { bytes: (chunks) => Buffer.from(chunks.map((chunk) => chunk.toString()).join('')) },
     told: /concatenate bytes|even if it is one/,
     fails: ['batch.list', 'body.in-two-parts'],
   },
-  {
-    mistake: 'It closes the connection after its answer, without saying so.',
+  'It closes the connection after its answer, without saying so.': {
     ways: { afterwards: (socket) => socket.destroy() },
     told: /close the connection with the answer/,
     fails: ['connection.kept'],
   },
-  {
-    mistake: 'It is broken after two requests on one connection.',
+  'It is broken after two requests on one connection.': {
     ways: {
       afterwards(_, count, kept) {
         kept.down ||= count === 2;
@@ -256,14 +230,12 @@ export const WRONG_CONSUMERS: readonly WrongConsumer[] = [
     told: /Its process has ended|No known mistake|An earlier check/,
     fails: ['delivery.afterwards'],
   },
-  {
-    mistake: 'It answers, and stores nothing.',
+  'It answers, and stores nothing.': {
     ways: { take: () => undefined },
     told: /only then answer/,
     fails: ['effects.stored'],
   },
-  {
-    mistake: 'It reads all messages, adds one, and writes them back.',
+  'It reads all messages, adds one, and writes them back.': {
     ways: {
       async take(to, entry) {
         const copy = { ...to, rows: [...to.rows] };
@@ -275,8 +247,7 @@ export const WRONG_CONSUMERS: readonly WrongConsumer[] = [
     told: /do not read, change and write a shared list|INSERT/,
     fails: ['effects.at-once', 'effects.once'],
   },
-  {
-    mistake: 'It looks the key up, and stores it some time later.',
+  'It looks the key up, and stores it some time later.': {
     ways: {
       async take(to, entry) {
         if (to.keys.has(entry.key)) return;
@@ -288,8 +259,7 @@ export const WRONG_CONSUMERS: readonly WrongConsumer[] = [
     told: /ON CONFLICT DO NOTHING/,
     fails: ['effects.once'],
   },
-  {
-    mistake: 'It recognizes repetitions by the header webhook-id.',
+  'It recognizes repetitions by the header webhook-id.': {
     ways: {
       take(to, entry, webhookId) {
         if (to.keys.has(webhookId)) return;
@@ -300,8 +270,7 @@ export const WRONG_CONSUMERS: readonly WrongConsumer[] = [
     told: /The webhook-id of a list identifies no change/,
     fails: ['effects.once-in-list'],
   },
-  {
-    mistake: 'It stores the key before the effect, and keeps it if the effect fails.',
+  'It stores the key before the effect, and keeps it if the effect fails.': {
     ways: {
       take(to, entry) {
         if (to.keys.has(entry.key)) return;
@@ -312,8 +281,7 @@ export const WRONG_CONSUMERS: readonly WrongConsumer[] = [
     told: /let nothing of the attempt stay/,
     fails: ['effects.after-trouble'],
   },
-  {
-    mistake: 'It answers 2xx to what it could not store.',
+  'It answers 2xx to what it could not store.': {
     ways: {
       take(to, entry) {
         if (!to.down) takeOnce(to, entry);
@@ -322,10 +290,9 @@ export const WRONG_CONSUMERS: readonly WrongConsumer[] = [
     told: /Answer 5xx if you cannot store/,
     fails: ['effects.after-trouble'],
   },
-  {
-    mistake: 'It has the keys only in memory.',
+  'It has the keys only in memory.': {
     ways: { take: (to, entry) => takeOnce({ ...to, keys: to.memory }, entry) },
     told: /recognized only in memory/,
     fails: ['effects.killed'],
   },
-];
+};

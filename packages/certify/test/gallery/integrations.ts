@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { pollPairing, SHORTEST_WAIT_MS } from '../../../../src/patterns/pairing-poll.ts';
 import { NOTHING_SEEN, type Page, walkCoverage } from '../../../../src/patterns/reconcile-walk.ts';
@@ -9,6 +7,8 @@ import { decideSend, readRetryAfter, type SendOutcome } from '../../../../src/pa
 import { createSingleFlightRefresh, type Versioned } from '../../../../src/patterns/single-flight-refresh.ts';
 import type { Clock } from '../../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
+import { serve } from '../../../../test/support/serve.ts';
+import type { Wrong } from './wrong.ts';
 
 const POLL_MS = 45_000;
 const SEND_TIMEOUT_MS = 180_000;
@@ -290,16 +290,14 @@ export async function startGalleryIntegration(
       response.writeHead(200).end();
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { url, close } = await serve(server);
   if (pollMs !== null) inBackground(() => pollAlways(pollMs));
   const { detailMs, others } = mistakes;
   if (pollMs !== null && others !== undefined) inBackground(() => pollOthers(pollMs, others));
   if (detailMs !== undefined) inBackground(() => readDetailAlways(detailMs));
 
   return {
-    webhookTarget: `http://127.0.0.1:${port}`,
+    webhookTarget: url,
     async send({ to, text }) {
       inBackground(() => deliver(to, text));
     },
@@ -315,22 +313,9 @@ export async function startGalleryIntegration(
     },
     async close() {
       over.abort();
-      server.close();
-      server.closeAllConnections();
+      await close();
     },
   };
-}
-
-/** An integration of the gallery. */
-export interface WrongIntegration {
-  readonly name: string;
-  /** What it does wrong, as a sentence. */
-  readonly mistake: string;
-  readonly mistakes: Mistakes;
-  /** The checks that it fails. */
-  readonly fails: readonly string[];
-  /** What the hint of each of its findings says. */
-  readonly told: RegExp;
 }
 
 const asFailed: SendOutcome = { kind: 'refused', status: 502, code: 'send_failed', retryAfterMs: 2_000 };
@@ -344,150 +329,109 @@ const isRefused =
     outcome.kind === 'refused' && outcome.code === code;
 
 /** Integrations that are correct except for one mistake. */
-export const WRONG_INTEGRATIONS: readonly WrongIntegration[] = [
-  {
-    name: 'never polls',
-    mistake: 'It trusts events, and never polls.',
-    mistakes: { pollMs: null },
+export const WRONG_INTEGRATIONS: Wrong<Mistakes> = {
+  'It trusts events, and never polls.': {
+    ways: { pollMs: null },
     told: /[Pp]oll GET \/messages every 30 to 60 s|keep polling/,
     fails: ['poll.often', 'poll.pages'],
   },
-  {
-    name: 'polls every five minutes',
-    mistake: 'It polls every five minutes.',
-    mistakes: { pollMs: 300_000 },
+  'It polls every five minutes.': {
+    ways: { pollMs: 300_000 },
     told: /Poll GET \/messages every 30 to 60 s|keep polling/,
     fails: ['poll.often', 'poll.pages'],
   },
-  {
-    name: 'polls all the time',
-    mistake: 'It polls every five seconds.',
-    mistakes: { pollMs: 5_000 },
+  'It polls every five seconds.': {
+    ways: { pollMs: 5_000 },
     told: /30 to 60 s are enough/,
     fails: ['poll.sparing'],
   },
-  {
-    name: 'reads the first page only',
-    mistake: 'It reads the first page, and never the next one.',
-    mistakes: { pages: 1 },
+  'It reads the first page, and never the next one.': {
+    ways: { pages: 1 },
     told: /follow nextCursor/,
     fails: ['poll.pages'],
   },
-  {
-    name: 'reads two pages',
-    mistake: 'It reads the first two pages, and never a third one.',
-    mistakes: { pages: 2 },
+  'It reads the first two pages, and never a third one.': {
+    ways: { pages: 2 },
     told: /follow nextCursor/,
     fails: ['poll.pages'],
   },
-  {
-    name: 'stores a message twice',
-    mistake: 'It stores what a poll reports next to what an event has reported.',
-    mistakes: { stores: (rows, id) => void rows.push(id) },
+  'It stores what a poll reports next to what an event has reported.': {
+    ways: { stores: (rows, id) => void rows.push(id) },
     told: /a unique index on the message id/,
     fails: ['poll.past-event'],
   },
-  {
-    name: 'reads and does not store',
-    mistake: 'It reads all pages, and stores only what events report.',
-    mistakes: { stores: (rows, id, by) => void (by === 'event' && rows.push(id)) },
+  'It reads all pages, and stores only what events report.': {
+    ways: { stores: (rows, id, by) => void (by === 'event' && rows.push(id)) },
     told: /follow nextCursor/,
     fails: ['poll.pages'],
   },
-  {
-    name: 'lets events move the watermark',
-    mistake: 'It reads nothing older than the last event.',
-    mistakes: { eventMovesMark: true },
+  'It reads nothing older than the last event.': {
+    ways: { eventMovesMark: true },
     told: /Only a poll may move the mark/,
     fails: ['poll.past-event'],
   },
-  {
-    name: 'creates a new key',
-    mistake: 'It creates a new idempotencyKey for each attempt.',
-    mistakes: { newKeyOnRetry: true },
+  'It creates a new idempotencyKey for each attempt.': {
+    ways: { newKeyOnRetry: true },
     told: /Create the key once/,
     fails: ['send.key'],
   },
-  {
-    name: 'repeats after two minutes',
-    mistake: 'It repeats a send whose answer was lost after two minutes.',
-    mistakes: {
+  'It repeats a send whose answer was lost after two minutes.': {
+    ways: {
       reads: (outcome) => (outcome.kind === 'lost' ? { ...asFailed, retryAfterMs: 100_000 } : outcome),
     },
     told: /try again with the same key/,
     fails: ['send.key'],
   },
-  {
-    name: 'repeats what was not stored',
-    mistake: 'It treats persisted false as a failure, and sends again.',
-    mistakes: { reads: repeats((outcome) => outcome.kind === 'accepted' && !outcome.stored) },
+  'It treats persisted false as a failure, and sends again.': {
+    ways: { reads: repeats((outcome) => outcome.kind === 'accepted' && !outcome.stored) },
     told: /never send it again/,
     fails: ['send.not-persisted'],
   },
-  {
-    name: 'repeats 402',
-    mistake: 'It repeats a send that was refused with 402.',
-    mistakes: { reads: repeats(isRefused('license_inactive')) },
+  'It repeats a send that was refused with 402.': {
+    ways: { reads: repeats(isRefused('license_inactive')) },
     told: /Someone must pay/,
     fails: ['send.license'],
   },
-  {
-    name: 'repeats 422',
-    mistake: 'It repeats a send to a number that is not on the network.',
-    mistakes: { reads: repeats(isRefused('recipient_not_on_whatsapp')) },
+  'It repeats a send to a number that is not on the network.': {
+    ways: { reads: repeats(isRefused('recipient_not_on_whatsapp')) },
     told: /permanent for the number/,
     fails: ['send.absent'],
   },
-  {
-    name: 'repeats 401',
-    mistake: 'It repeats a send although the key was refused.',
-    mistakes: { reads: repeats(isRefused('invalid_key')) },
+  'It repeats a send although the key was refused.': {
+    ways: { reads: repeats(isRefused('invalid_key')) },
     told: /hold all sends/,
     fails: ['send.key-refused'],
   },
-  {
-    name: 'ignores Retry-After',
-    mistake: 'It repeats a send after two seconds, whatever Retry-After says.',
-    mistakes: {
+  'It repeats a send after two seconds, whatever Retry-After says.': {
+    ways: {
       reads: repeats(isRefused('rate_limited')),
     },
     told: /Wait as long as Retry-After/,
     fails: ['send.retry-after'],
   },
-  {
-    name: 'sends once',
-    mistake: 'It gives up on a message after the first failure.',
-    mistakes: { neverRepeats: true },
+  'It gives up on a message after the first failure.': {
+    ways: { neverRepeats: true },
     told: /try again with the same key/,
     fails: ['send.failed', 'send.key', 'send.retry-after'],
   },
-  {
-    name: 'gives up after 30 s',
-    mistake: 'It waits for a send for 30 s.',
-    mistakes: { sendTimeoutMs: 30_000 },
+  'It waits for a send for 30 s.': {
+    ways: { sendTimeoutMs: 30_000 },
     told: /180 s or more/,
     fails: ['send.waits'],
   },
-  {
-    name: 'keeps the first QR code',
-    mistake: 'It asks for the QR code every 30 s.',
-    mistakes: { pairMs: 30_000 },
+  'It asks for the QR code every 30 s.': {
+    ways: { pairMs: 30_000 },
     told: /stale within seconds/,
     fails: ['pair.polls'],
   },
-  {
-    name: 'restarts a disconnected connection',
-    mistake: 'It restarts a connection that needs its owner every five seconds.',
-    mistakes: { restartsAlways: true },
+  'It restarts a connection that needs its owner every five seconds.': {
+    ways: { restartsAlways: true },
     told: /only a scan by the owner helps/,
     fails: ['session.broken'],
   },
-  {
-    name: 'refreshes without a lease',
-    mistake:
-      'Each call that is refused refreshes the token, which ends the grant; then it repeats what is refused.',
-    mistakes: { refreshesAlone: true },
+  'Each call that is refused refreshes the token, which ends the grant; then it repeats what is refused.': {
+    ways: { refreshesAlone: true },
     told: /run one at a time|hold all sends/,
     fails: ['oauth.refresh', 'send.key-refused'],
   },
-];
+};

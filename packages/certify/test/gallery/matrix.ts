@@ -4,11 +4,10 @@ import { RECEIVER_CHECKS } from '../../src/receiver/run-receiver-suite.ts';
 import { WRONG_CONSUMERS } from './consumers.ts';
 import { WRONG_INTEGRATIONS } from './integrations.ts';
 import { RIGHT_RECEIVERS, WRONG_RECEIVERS } from './receivers.ts';
+import type { Wrong } from './wrong.ts';
 
 export const CHECKS_PAGE = 'docs/appendix/checks.md';
 
-/** The faulty programs of the gallery. */
-type Wrong = readonly { readonly mistake: string; readonly fails: readonly string[] }[];
 type Checks = readonly {
   readonly tier: string;
   readonly id: string;
@@ -17,9 +16,11 @@ type Checks = readonly {
 }[];
 
 /** Each check with the numbers of the faulty programs that fail it, followed by these programs. */
-function buildTable(checks: Checks, wrong: Wrong, title: string): readonly string[] {
+function buildTable(checks: Checks, wrong: Wrong<unknown>, title: string): readonly string[] {
   const failedBy = (id: string): string =>
-    wrong.flatMap(({ fails }, index) => (fails.includes(id) ? [index + 1] : [])).join(', ');
+    Object.values(wrong)
+      .flatMap(({ fails }, index) => (fails.includes(id) ? [index + 1] : []))
+      .join(', ');
   return [
     '| level | check | | rule | failed by |',
     '|---|---|---|---|---|',
@@ -29,7 +30,7 @@ function buildTable(checks: Checks, wrong: Wrong, title: string): readonly strin
     '',
     title,
     '',
-    ...wrong.map(({ mistake }, index) => `${index + 1}. ${mistake}`),
+    ...Object.keys(wrong).map((mistake, index) => `${index + 1}. ${mistake}`),
   ];
 }
 

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { serve } from '../../../../test/support/serve.ts';
 
 export const SECRET = 'whsec_Z2FsbGVyeS1zZWNyZXQ=';
 export const OLD_SECRET = 'whsec_b2xkLWdhbGxlcnktc2VjcmV0';
@@ -172,10 +172,7 @@ export async function startGalleryReceiver(
   const perSocket = new WeakMap<Socket, number>();
 
   const stop = async (): Promise<void> => {
-    if (!server.listening) return;
-    server.close();
-    server.closeAllConnections();
-    await once(server, 'close');
+    if (server.listening) await close();
   };
 
   const isGenuine = (request: IncomingMessage, body: Buffer): boolean => {
@@ -248,10 +245,9 @@ export async function startGalleryReceiver(
     if (status === 0) socket.destroy();
     else response.writeHead(status).end(() => afterwards(socket));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const { url, close } = await serve(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`,
+    url: `${url}/webhooks`,
     async observe() {
       looks += 1;
       // The worker behind it.

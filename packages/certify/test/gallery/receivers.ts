@@ -1,21 +1,10 @@
 import type { ReceiverInputs } from '../../src/receiver/context.ts';
 import { find, insertOnce, isHigher, type Row, setStatus, type Ways } from './receiver.ts';
+import type { Wrong } from './wrong.ts';
 import { WRONG_ANSWERS } from './wrong-answers.ts';
 import { WRONG_EFFECTS } from './wrong-effects.ts';
 
-/** A receiver of the gallery that is correct except for one mistake. */
-export interface WrongReceiver {
-  readonly name: string;
-  /** What it does wrong, in one sentence. */
-  readonly mistake: string;
-  readonly ways: Ways;
-  /** What the hint of each of its findings says. */
-  readonly told: RegExp;
-  /** The checks that it fails, and no others. */
-  readonly fails: readonly string[];
-}
-
-export const WRONG_RECEIVERS: readonly WrongReceiver[] = [...WRONG_ANSWERS, ...WRONG_EFFECTS];
+export const WRONG_RECEIVERS: Wrong<Ways> = { ...WRONG_ANSWERS, ...WRONG_EFFECTS };
 
 /** A receiver that does what is required, in its own way. */
 export interface RightReceiver {

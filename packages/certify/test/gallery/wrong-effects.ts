@@ -1,5 +1,5 @@
 import { find, insertOnce, isHigher, otherRequests, type Row, setStatus, type Ways } from './receiver.ts';
-import type { WrongReceiver } from './receivers.ts';
+import type { Wrong } from './wrong.ts';
 
 type Insert = NonNullable<Ways['insert']>;
 
@@ -55,31 +55,23 @@ const remembers =
   };
 
 /** Receivers whose answers are right, and that lose, change or double what they accept. */
-export const WRONG_EFFECTS: readonly WrongReceiver[] = [
-  {
-    name: 'stores before it verifies',
-    mistake: 'It refuses a wrong signature after it has stored the event.',
+export const WRONG_EFFECTS: Wrong<Ways> = {
+  'It refuses a wrong signature after it has stored the event.': {
     ways: { storesBefore: 'verified' },
     told: /Verify before you store/,
     fails: ['effects.forged'],
   },
-  {
-    name: 'acknowledges before it stores',
-    mistake: 'It answers, and stores the event afterwards from memory.',
+  'It answers, and stores the event afterwards from memory.': {
     ways: { storesLater: true },
     told: /only then answer/,
     fails: ['effects.killed'],
   },
-  {
-    name: 'stores nothing',
-    mistake: 'It answers, and stores nothing.',
+  'It answers, and stores nothing.': {
     ways: { concerns: () => false },
     told: /only then answer/,
     fails: ['effects.stored'],
   },
-  {
-    name: 'rewrites its store',
-    mistake: 'It reads all messages, adds one, and writes them back.',
+  'It reads all messages, adds one, and writes them back.': {
     ways: {
       async insert(rows, row) {
         const all = [...rows];
@@ -91,23 +83,17 @@ export const WRONG_EFFECTS: readonly WrongReceiver[] = [
     told: /do not read, change and write a shared list/,
     fails: ['effects.at-once'],
   },
-  {
-    name: 'drops what its queue cannot take',
-    mistake: 'It queues 23 events in memory, and drops others.',
+  'It queues 23 events in memory, and drops others.': {
     ways: { insert: queues(23) },
     told: /do not drop what a full queue cannot take/,
     fails: ['effects.at-once'],
   },
-  {
-    name: 'shares a variable',
-    mistake: 'It keeps the text of a message in a variable that the next request overwrites.',
+  'It keeps the text of a message in a variable that the next request overwrites.': {
     ways: { insert: sharesText() },
     told: /do not share variables/,
     fails: ['effects.at-once'],
   },
-  {
-    name: 'inserts every copy',
-    mistake: 'It has no unique index and does not search for copies.',
+  'It has no unique index and does not search for copies.': {
     ways: { insert: (rows, row) => void rows.push(row) },
     told: /unique index/,
     fails: [
@@ -119,9 +105,7 @@ export const WRONG_EFFECTS: readonly WrongReceiver[] = [
       'effects.text-kept',
     ],
   },
-  {
-    name: 'checks, then inserts',
-    mistake: 'It searches for a copy, and inserts in a second step.',
+  'It searches for a copy, and inserts in a second step.': {
     ways: {
       async insert(rows, row) {
         const before = find(rows, row.id);
@@ -133,30 +117,22 @@ export const WRONG_EFFECTS: readonly WrongReceiver[] = [
     told: /SELECT before the INSERT/,
     fails: ['effects.once-at-once'],
   },
-  {
-    name: 'remembers in memory',
-    mistake: 'It recognizes copies in memory, which is lost at a restart.',
+  'It recognizes copies in memory, which is lost at a restart.': {
     ways: { insert: remembers(Number.POSITIVE_INFINITY) },
     told: /recognized only in memory/,
     fails: ['effects.killed'],
   },
-  {
-    name: 'remembers the last hundred',
-    mistake: 'It recognizes a copy if it is one of the last 100 messages.',
+  'It recognizes a copy if it is one of the last 100 messages.': {
     ways: { insert: remembers(100) },
     told: /recognized only in memory/,
     fails: ['effects.killed', 'effects.once-later'],
   },
-  {
-    name: 'compares wa_id',
-    mistake: 'It takes messages with the same wa_id for copies.',
+  'It takes messages with the same wa_id for copies.': {
     ways: { insert: dedupes((before, row) => row.wa_id !== null && before.wa_id === row.wa_id) },
     told: /wa_id is for debugging/,
     fails: ['effects.by-id'],
   },
-  {
-    name: 'compares texts',
-    mistake: 'It takes messages with the same text and time for copies.',
+  'It takes messages with the same text and time for copies.': {
     ways: {
       insert: dedupes(
         ({ text, timestamp }, row) =>
@@ -166,9 +142,7 @@ export const WRONG_EFFECTS: readonly WrongReceiver[] = [
     told: /texts repeat/,
     fails: ['effects.by-id'],
   },
-  {
-    name: 'compares bodies',
-    mistake: 'It recognizes a copy by a hash of the body.',
+  'It recognizes a copy by a hash of the body.': {
     ways: {
       insert(rows, row) {
         if (rows.some(({ body }) => body === row.body)) return;
@@ -180,44 +154,32 @@ export const WRONG_EFFECTS: readonly WrongReceiver[] = [
     told: /a copy may have other bytes/,
     fails: ['effects.by-id'],
   },
-  {
-    name: 'drops messages without text',
-    mistake: 'It stores no message without text.',
+  'It stores no message without text.': {
     ways: { insert: stores((row) => (row.text === null ? undefined : row)) },
     told: /text is null/,
     fails: ['effects.file'],
   },
-  {
-    name: 'drops files',
-    mistake: 'It stores the text of a message, but not its file.',
+  'It stores the text of a message, but not its file.': {
     ways: { insert: stores((row) => ({ ...row, media_url: null, media_type: null })) },
     told: /with media_url and media_type|fills the row/,
     fails: ['effects.file', 'effects.text-kept'],
   },
-  {
-    name: 'cuts texts',
-    mistake: 'It stores the first 255 characters of a text.',
+  'It stores the first 255 characters of a text.': {
     ways: { insert: withText((text) => text.slice(0, 255)) },
     told: /a column of type text/,
     fails: ['effects.text'],
   },
-  {
-    name: 'decodes texts as Latin-1',
-    mistake: 'It reads the body as Latin-1, and stores that.',
+  'It reads the body as Latin-1, and stores that.': {
     ways: { insert: withText((text) => Buffer.from(text).toString('latin1')) },
     told: /Decode the body as UTF-8/,
     fails: ['effects.text'],
   },
-  {
-    name: 'escapes texts',
-    mistake: 'It stores texts with HTML entities.',
+  'It stores texts with HTML entities.': {
     ways: { insert: withText((text) => text.replaceAll('<', '&lt;')) },
     told: /Store the text as it is/,
     fails: ['effects.text'],
   },
-  {
-    name: 'overwrites the text',
-    mistake: 'It replaces the whole row when a status arrives, so that the text is null.',
+  'It replaces the whole row when a status arrives, so that the text is null.': {
     ways: {
       update(rows, id, status) {
         setStatus(isHigher)(rows, id, status);
@@ -228,9 +190,7 @@ export const WRONG_EFFECTS: readonly WrongReceiver[] = [
     told: /A status changes only the status/,
     fails: ['effects.text-kept'],
   },
-  {
-    name: 'ignores a message after its status',
-    mistake: 'It takes a message whose status it has for a copy, and drops its text.',
+  'It takes a message whose status it has for a copy, and drops its text.': {
     ways: {
       insert(rows, row) {
         if (find(rows, row.id) === undefined) rows.push(row);
@@ -239,9 +199,7 @@ export const WRONG_EFFECTS: readonly WrongReceiver[] = [
     told: /a message fills the row/,
     fails: ['effects.text-kept'],
   },
-  {
-    name: 'takes all events of a message for copies',
-    mistake: 'It dedupes all events by message.id, so that only the first of a message counts.',
+  'It dedupes all events by message.id, so that only the first of a message counts.': {
     ways: {
       insert(rows, row) {
         if (find(rows, row.id) === undefined) rows.push(row);
@@ -260,16 +218,12 @@ export const WRONG_EFFECTS: readonly WrongReceiver[] = [
       'effects.text-kept',
     ],
   },
-  {
-    name: 'lets the last status win',
-    mistake: 'It stores the status that arrived last.',
+  'It stores the status that arrived last.': {
     ways: { update: setStatus(() => true) },
     told: /Give each status a rank/,
     fails: ['effects.status.failed', 'effects.status.late', 'effects.status.read', 'effects.status.repeated'],
   },
-  {
-    name: 'compares statuses as text',
-    mistake: 'It stores a status if it comes later in the alphabet.',
+  'It stores a status if it comes later in the alphabet.': {
     ways: { update: setStatus((status, before) => before === null || status > before) },
     told: /compare ranks/,
     fails: [
@@ -280,23 +234,17 @@ export const WRONG_EFFECTS: readonly WrongReceiver[] = [
       'effects.status.rises',
     ],
   },
-  {
-    name: 'lets a message recover',
-    mistake: 'Its ladder has no place for failed, so that any other status replaces it.',
+  'Its ladder has no place for failed, so that any other status replaces it.': {
     ways: { update: setStatus((status, before) => before === 'failed' || isHigher(status, before)) },
     told: /Failed may come first .* is final/,
     fails: ['effects.status.failed'],
   },
-  {
-    name: 'lets failed replace read',
-    mistake: 'It gives failed the highest rank, so that it replaces read.',
+  'It gives failed the highest rank, so that it replaces read.': {
     ways: { update: setStatus((status, before) => status === 'failed' || isHigher(status, before)) },
     told: /Read is final/,
     fails: ['effects.status.read'],
   },
-  {
-    name: 'lets only sent fail',
-    mistake: 'It accepts failed only after sent.',
+  'It accepts failed only after sent.': {
     ways: {
       update: setStatus(
         (status, before) => isHigher(status, before) && (status !== 'failed' || before === 'sent'),
@@ -305,9 +253,7 @@ export const WRONG_EFFECTS: readonly WrongReceiver[] = [
     told: /Failed may come first/,
     fails: ['effects.status.failed'],
   },
-  {
-    name: 'climbs step by step',
-    mistake: 'It accepts read only after delivered.',
+  'It accepts read only after delivered.': {
     ways: {
       update: setStatus(
         (status, before) => isHigher(status, before) && !(status === 'read' && before === 'sent'),
@@ -316,9 +262,7 @@ export const WRONG_EFFECTS: readonly WrongReceiver[] = [
     told: /demand no particular status/,
     fails: ['effects.status.late', 'effects.status.read', 'effects.status.rises'],
   },
-  {
-    name: 'drops early statuses',
-    mistake: 'It answers 200 to the status of an unknown message, and forgets it.',
+  'It answers 200 to the status of an unknown message, and forgets it.': {
     ways: {
       update(rows, id, status) {
         if (find(rows, id) !== undefined) setStatus(isHigher)(rows, id, status);
@@ -327,4 +271,4 @@ export const WRONG_EFFECTS: readonly WrongReceiver[] = [
     told: /Keep the status of a message that is not known yet/,
     fails: ['effects.status.first'],
   },
-];
+};
