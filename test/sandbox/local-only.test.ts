@@ -1,19 +1,14 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SANDBOX_ENDPOINTS } from '../../src/contract/sandbox/endpoints.ts';
 import type { EndpointDefinition } from '../../src/contract/schema/endpoint.ts';
-import { startTestSandbox, type TestSandbox } from './fixture.ts';
+import { ofFile } from '../support/of-file.ts';
+import { startTestSandbox } from './fixture.ts';
 
 const MIB = 1024 * 1024;
 
 describe('the local control API', () => {
-  let test: TestSandbox;
-
-  beforeAll(async () => {
-    test = await startTestSandbox({ allowedHosts: ['sandbox.docker'] });
-  });
-
-  afterAll(() => test.close());
+  const test = ofFile(() => startTestSandbox({ allowedHosts: ['sandbox.docker'] }));
 
   it.each(['127.0.0.1', 'localhost', 'LOCALHOST', '[::1]', 'sandbox.docker'])(
     'accepts the host %s',
@@ -101,13 +96,7 @@ describe('the local control API', () => {
 });
 
 describe('the control API answers', () => {
-  let test: TestSandbox;
-
-  beforeAll(async () => {
-    test = await startTestSandbox();
-  });
-
-  afterAll(() => test.close());
+  const test = ofFile(() => startTestSandbox());
 
   it.each(['/sandbox/v1/nothing', '/api/v1/connections', '/v1/messages', '/index.html'])(
     '404 for %s, with the addresses that exist',
@@ -280,12 +269,6 @@ describe('the control API answers', () => {
     ['GET', '/ledger?since=1', undefined, 'since'],
     ['PUT', '/contacts/+49170', { onNetwork: true }, 'phone'],
     ['POST', '/contacts/491700000001/messages', { connectionId: 'c1' }, 'text'],
-    [
-      'PUT',
-      '/faults',
-      { rules: [{ id: 'a', match: { surface: 'webhook' }, action: { type: 'reset' } }] },
-      'rules.0.action.type',
-    ],
   ])('400 for %s %s with the name of the field', async (method, path, body, field) => {
     const answer = await test.call(method, path, body);
     expect(answer.status).toBe(400);

@@ -19,15 +19,11 @@ import {
   resendRequest,
 } from '../../../src/contract/sandbox/deliveries.ts';
 import { FAULT_ACTIONS } from '../../../src/contract/sandbox/fault-actions.ts';
-import { faultAction, putFaultsRequest } from '../../../src/contract/sandbox/faults.ts';
+import { faultAction } from '../../../src/contract/sandbox/faults.ts';
 import { sandboxInfo } from '../../../src/contract/sandbox/info.ts';
 
 function issuePath(schema: z.ZodType, value: unknown): string | undefined {
   return schema.safeParse(value).error?.issues[0]?.path.join('.');
-}
-
-function rules(...given: object[]) {
-  return { rules: given.map((rule, index) => ({ id: `r${index}`, ...rule })) };
 }
 
 describe('answers', () => {
@@ -168,68 +164,5 @@ describe('fault rules', () => {
     ]);
     const known = new Set(Object.values(FAULT_ACTIONS).flat());
     expect(new Set(faultAction.options.map((option) => option.shape.type.value))).toEqual(known);
-  });
-
-  it('accept a rule for each surface', () => {
-    expect(
-      putFaultsRequest.safeParse({
-        seed: 7,
-        ...rules(
-          {
-            match: { surface: 'webhook', event: 'message.status' },
-            action: { type: 'drop' },
-            probability: 0.1,
-            per: 'event',
-          },
-          {
-            match: { surface: 'api', method: 'GET', path: '/messages*' },
-            action: { type: 'status', code: 429, retryAfter: 2 },
-            first: 3,
-          },
-          { match: { surface: 'oauth', path: '/token' }, action: { type: 'lost_answer' } },
-        ),
-      }).error,
-    ).toBeUndefined();
-  });
-
-  it.each([
-    [
-      'an action of another surface',
-      { match: { surface: 'api' }, action: { type: 'drop' } },
-      'rules.0.action.type',
-    ],
-    [
-      'an unknown action',
-      { match: { surface: 'webhook' }, action: { type: 'explode' } },
-      'rules.0.action.type',
-    ],
-    ['a delay without ms', { match: { surface: 'webhook' }, action: { type: 'delay' } }, 'rules.0.action.ms'],
-    [
-      'a star inside the path',
-      { match: { surface: 'api', path: '/a*b' }, action: { type: 'reset' } },
-      'rules.0.match.path',
-    ],
-    [
-      'an unknown event',
-      { match: { surface: 'webhook', event: 'x' }, action: { type: 'drop' } },
-      'rules.0.match.event',
-    ],
-    [
-      'a probability above 1',
-      { match: { surface: 'webhook' }, action: { type: 'drop' }, probability: 2 },
-      'rules.0.probability',
-    ],
-    [
-      'first and probability at once',
-      { match: { surface: 'webhook' }, action: { type: 'drop' }, probability: 0.5, first: 1 },
-      'rules.0.probability',
-    ],
-  ])('reject %s, and name the field', (_name, rule, path) => {
-    expect(issuePath(putFaultsRequest, rules(rule))).toBe(path);
-  });
-
-  it('reject two rules with the same id', () => {
-    const rule = { id: 'same', match: { surface: 'webhook' }, action: { type: 'drop' } };
-    expect(issuePath(putFaultsRequest, { rules: [rule, rule] })).toBe('rules');
   });
 });
