@@ -13,16 +13,16 @@ import {
 const test = ofFile(startTestSandbox);
 let app: RegisteredApp;
 
+const register = (fields: object) =>
+  test.call('POST', '/oauth-apps', {
+    ...{ name: 'CRM', redirectUris: [REDIRECT_URI], scopes: ['messaging.read'] },
+    ...fields,
+  });
+
 beforeEach(async () => {
   await test.sandbox.reset();
-  const { body } = await test.call('POST', '/oauth-apps', {
-    name: 'CRM',
-    redirectUris: [REDIRECT_URI],
-    scopes: ['messaging.read'],
-    webhookUrl: 'https://app.example/hook',
-    ownerWorkspaceId: test.sandbox.seed.workspaceId,
-  });
-  app = body;
+  const ownerWorkspaceId = test.sandbox.seed.workspaceId;
+  app = (await register({ webhookUrl: 'https://app.example/hook', ownerWorkspaceId })).body;
 });
 
 const authorize = (registered = app) => authorizeApp(test.service.origin, registered);
@@ -49,16 +49,16 @@ describe('OAuth in the sandbox', () => {
         createdAt: expect.any(String),
       },
     ]);
-    const other = { name: 'x', scopes: ['messaging.read'] };
-    const refusals = [
-      { ...other, redirectUris: ['http://crm.example/cb'] },
-      { ...other, redirectUris: [REDIRECT_URI], webhookUrl: 'http://127.0.0.1/' },
-      { ...other, redirectUris: [REDIRECT_URI], ownerWorkspaceId: 'unknown' },
-    ];
-    const codes = await Promise.all(
-      refusals.map(async (refused) => (await test.call('POST', '/oauth-apps', refused)).body.error),
-    );
-    expect(codes).toEqual(['invalid_request', 'invalid_webhook', 'not_found']);
+    const refusals = await Promise.all([
+      register({ redirectUris: ['http://crm.example/cb'] }),
+      register({ webhookUrl: 'http://127.0.0.1/' }),
+      register({ ownerWorkspaceId: 'unknown' }),
+    ]);
+    expect(refusals.map(({ body: { error } }) => error)).toEqual([
+      'invalid_request',
+      'invalid_webhook',
+      'not_found',
+    ]);
   });
 
   it('sets the webhook of an app, with a new secret each time', async () => {
@@ -113,12 +113,9 @@ describe('OAuth in the sandbox', () => {
   });
 
   it('restricts a grant and ends a license with effect from the next call of an existing access token', async () => {
-    const { body: sender } = await test.call('POST', '/oauth-apps', {
-      name: 'Sender',
-      redirectUris: [REDIRECT_URI],
-      scopes: ['messaging.read', 'messaging.send'],
-      ownerWorkspaceId: test.sandbox.seed.workspaceId,
-    });
+    const scopes = ['messaging.read', 'messaging.send'];
+    const ownerWorkspaceId = test.sandbox.seed.workspaceId;
+    const { body: sender } = await register({ scopes, ownerWorkspaceId });
     await test.call('PUT', '/timing', { sendScale: 0 });
     const tokens = await obtainTokens(test.service.origin, sender);
     const key = tokens.access_token;
@@ -137,11 +134,7 @@ describe('OAuth in the sandbox', () => {
     const [kept = '', lost = ''] = await seen();
     expect(await send(lost)).toEqual([200, undefined]);
     const { body: narrowed } = await narrow({ connectionIds: [kept] });
-    expect(narrowed).toMatchObject({
-      id,
-      connectionIds: [kept],
-      scopes: ['messaging.read', 'messaging.send'],
-    });
+    expect(narrowed).toMatchObject({ id, connectionIds: [kept], scopes });
     expect([await seen(), await send(lost)]).toEqual([[kept], [404, 'not_found']]);
 
     const { body: clock } = await test.call('GET', '/clock');
@@ -154,7 +147,7 @@ describe('OAuth in the sandbox', () => {
     expect(await renewed.json()).toMatchObject({ scope: 'messaging.read' });
 
     for (const [more, field] of [
-      [{ scopes: ['messaging.read', 'messaging.send'] }, 'scopes'],
+      [{ scopes }, 'scopes'],
       [{ connectionIds: [kept, lost] }, 'connectionIds'],
       [{ connectionIds: [] }, 'connectionIds'],
     ] as const) {
@@ -205,20 +198,13 @@ describe('OAuth in the sandbox', () => {
     const portal = (await test.call('POST', '/workspaces', { kind: 'crm_portal' })).body.workspace.id;
     const enter = (workspace: string, body?: object) =>
       test.call('POST', `/workspaces/${workspace}/user-codes`, body);
-    await test.call('POST', `/workspaces/${portal}/connections`, {
-      provider: 'qr',
-      phoneNumber: '4915112345678',
-    });
+    const number = { provider: 'qr', phoneNumber: '4915112345678' };
+    await test.call('POST', `/workspaces/${portal}/connections`, number);
     expect((await enter(portal)).body.error).toBe('wrong_state');
     expect((await enter(test.sandbox.seed.workspaceId)).body.error).toBe('wrong_state');
     expect((await enter(portal, { userCode: 'BBBB-BBBB' })).body.error).toBe('not_found');
 
-    const { body: visiting } = await test.call('POST', '/oauth-apps', {
-      name: 'Visiting',
-      redirectUris: [REDIRECT_URI],
-      scopes: ['messaging.read'],
-      ownerWorkspaceId: portal,
-    });
+    const { body: visiting } = await register({ ownerWorkspaceId: portal });
     const shown = await authorize(visiting);
     const text = await shown.text();
     const entered = await enter(portal);
@@ -277,9 +263,8 @@ describe('OAuth in the sandbox', () => {
   });
 
   it('refuses what cannot be stored in a name or an id', async () => {
-    const named = { name: 'a\u0000', redirectUris: [REDIRECT_URI], scopes: ['messaging.read'] };
     const refusals = [
-      await test.call('POST', '/oauth-apps', named),
+      await register({ name: 'a\u0000' }),
       await test.call('DELETE', '/grants/%00'),
       await test.call('POST', '/workspaces/%00/user-codes', { userCode: '\u0000' }),
     ];

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { OpenApiDocument } from '../../src/contract/openapi/document.ts';
 import { createdApiKey } from '../../src/contract/sandbox/access.ts';
 import { delivery, ledgerEntry } from '../../src/contract/sandbox/deliveries.ts';
@@ -6,63 +6,30 @@ import { sandboxInfo } from '../../src/contract/sandbox/info.ts';
 import type { DeliveryRecord } from '../../src/platform/webhooks/delivery-record.ts';
 import { presentDelivery } from '../../src/sandbox/endpoints/delivery-endpoints.ts';
 import { createSandboxPorts } from '../../src/sandbox/sandbox-ports.ts';
+import { ofFile } from '../support/of-file.ts';
 import { readExactly } from '../support/platform.ts';
 import { proves } from '../support/proves.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { type SandboxAnswer, startTestSandbox, type TestSandbox } from './fixture.ts';
+import { type SandboxAnswer, startTestSandbox } from './fixture.ts';
+import { useHookedSandbox } from './hooked-sandbox.ts';
 
-const HOOK = 'https://crm.example.com/webhooks';
+const HOOK = 'https://crm.example.com/';
+
+const hook = useHookedSandbox();
 
 describe('the sandbox', () => {
-  let test: TestSandbox;
-  let receiver: Receiver;
-
-  const open = async () => {
-    [test, receiver] = await Promise.all([startTestSandbox(), startReceiver()]);
-  };
-  const close = async () => {
-    await test.close();
-    await receiver.close();
-  };
-  /** All tests of the block have the same sandbox. */
-  const useShared = () => {
-    beforeAll(open);
-    afterAll(close);
-  };
-  /** Each test of the block finds the sandbox reset, which leaves the time as it is. */
-  const useReset = () => {
-    useShared();
-    beforeEach(async () => {
-      await test.call('POST', '/reset');
-      await receiver.close();
-      receiver = await startReceiver();
-    });
-  };
-
   const listConnections = async (): Promise<{ id: string; provider: string; phoneNumber: string }[]> =>
-    (await test.api('GET', '/connections')).body.connections;
-  /** Registers a webhook that leads to the receiver, for the events from now on. */
-  const tunnel = async () => {
-    await test.service.platform.delivery.settle();
-    await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
-    const { body } = await test.api('PUT', '/webhook', { url: HOOK });
-    return body as { secret: string };
-  };
-  const write = (connectionId: string, text = 'hello') =>
-    test.call('POST', '/contacts/491700000009/messages', { connectionId, text });
+    (await hook.api('GET', '/connections')).body.connections;
 
   describe('at its start', () => {
-    useShared();
-
     it('reports addresses and credentials', async () => {
-      const { status, body } = await test.call('GET', '/info');
+      const { status, body } = await hook.call('GET', '/info');
       expect(status).toBe(200);
       expect(readExactly(sandboxInfo, body)).toMatchObject({
-        sandboxUrl: `http://127.0.0.1:${test.port}`,
+        sandboxUrl: `http://127.0.0.1:${hook.port}`,
         connectorUrl: null,
-        workspaceId: test.sandbox.seed.workspaceId,
-        apiKey: test.sandbox.seed.apiKey,
-        now: new Date(test.service.clock.now()).toISOString(),
+        workspaceId: hook.sandbox.seed.workspaceId,
+        apiKey: hook.sandbox.seed.apiKey,
+        now: new Date(hook.service.platform.time.now()).toISOString(),
       });
     });
 
@@ -73,29 +40,26 @@ describe('the sandbox', () => {
     });
 
     it('keeps the seed and tunnels after a restart', async () => {
-      await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
-      const { sandbox, ports } = await test.again();
-      expect(sandbox.seed).toEqual(test.sandbox.seed);
-      expect(ports.hosts.target('crm.example.com')).toBe(receiver.origin);
+      const { sandbox, ports } = await hook.again();
+      expect(sandbox.seed).toEqual(hook.sandbox.seed);
+      expect(ports.hosts.target('crm.example.com')).toBe(hook.receiver.origin);
       expect(await listConnections()).toHaveLength(4);
     });
 
     it('serves the OpenAPI document of the service, with its own address', async () => {
-      const answer = await fetch(`http://127.0.0.1:${test.port}/sandbox/v1/service.openapi.json`);
+      const answer = await fetch(`http://127.0.0.1:${hook.port}/sandbox/v1/service.openapi.json`);
       const { info, servers, paths } = (await answer.json()) as OpenApiDocument;
       expect([answer.status, info.title]).toEqual([200, 'Messaging service']);
-      expect(servers).toEqual([{ url: `${test.service.origin}/api/v1` }]);
+      expect(servers).toEqual([{ url: `${hook.service.origin}/api/v1` }]);
       expect(Object.values(paths).flatMap((methods) => Object.keys(methods))).toHaveLength(14);
     });
   });
 
   describe('its numbers', () => {
-    useReset();
-
     const DAY = 86_400_000;
     /** License status by phone number, as the detail shows it: the list hides what has ended. */
     const licenses = async (ids: readonly string[]): Promise<Record<string, string>> => {
-      const details = await Promise.all(ids.map((id) => test.api('GET', `/connections/${id}`)));
+      const details = await Promise.all(ids.map((id) => hook.api('GET', `/connections/${id}`)));
       return Object.fromEntries(
         details.map(({ body: { connection } }) => [connection.phoneNumber, connection.licenseStatus]),
       );
@@ -105,36 +69,33 @@ describe('the sandbox', () => {
     it('outlast a trial, except one that shows how a trial ends', async () => {
       const ids = (await listConnections()).map(({ id }) => id);
       expect(await licenses(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
-      await test.service.platform.time.advance({ ms: 400 * DAY });
+      await hook.service.platform.time.advance({ ms: 400 * DAY });
       expect(await licenses(ids)).toEqual({ ...ACTIVE, '447700900103': 'expired' });
       expect(await listConnections()).toHaveLength(3);
-      await test.again();
+      await hook.again();
       expect(await licenses(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
     });
 
     it('keep a license that was set, and so do numbers that were added', async () => {
       const [first = ''] = (await listConnections()).map(({ id }) => id);
-      const { id: added } = await test.service.platform.connections.createPaired(
-        test.sandbox.seed.workspaceId,
+      const { id: added } = await hook.service.platform.connections.createPaired(
+        hook.sandbox.seed.workspaceId,
         { provider: 'qr', phoneNumber: '447700900188' },
       );
-      await test.service.platform.licenses.set(first, { status: 'expired' });
-      await test.service.platform.time.advance({ ms: 40 * DAY });
-      await test.again();
+      await hook.service.platform.licenses.set(first, { status: 'expired' });
+      await hook.service.platform.time.advance({ ms: 40 * DAY });
+      await hook.again();
       expect(Object.values(await licenses([first, added]))).toEqual(['expired', 'expired']);
     });
   });
 
   describe('people', () => {
-    useShared();
-
     it('write to a connection, and the service delivers it to the webhook', async () => {
       proves('events.received.fires', 'events.post', 'service.qr.events');
-      await tunnel();
-      const connectionId = await test.qrConnection();
-      const { status, body } = await write(connectionId, 'guten Tag');
+      const { connectionId } = hook;
+      const { status, body } = await hook.write('guten Tag');
       expect({ status, body }).toEqual({ status: 201, body: { messageId: expect.any(String) } });
-      const [request] = await receiver.received(1);
+      const [request] = await hook.receiver.received(1);
       expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({
         event: 'message.received',
         connection_id: connectionId,
@@ -143,14 +104,14 @@ describe('the sandbox', () => {
     });
 
     it('show what their phone received, in pages', async () => {
-      const connectionId = await test.qrConnection();
+      const { connectionId } = hook;
       for (const text of ['one', 'two', 'three']) {
-        await test.api('POST', '/messages', { connectionId, to: '491700000002', text });
+        await hook.api('POST', '/messages', { connectionId, to: '491700000002', text });
       }
-      const { body: page } = await test.call('GET', '/contacts/491700000002/messages?limit=2');
+      const { body: page } = await hook.call('GET', '/contacts/491700000002/messages?limit=2');
       expect(page.entries.map(({ text }: { text: string }) => text)).toEqual(['one', 'two']);
       const next = `/contacts/491700000002/messages?limit=2&cursor=${page.nextCursor}`;
-      const { body: last } = await test.call('GET', next);
+      const { body: last } = await hook.call('GET', next);
       expect(last).toEqual({
         entries: [
           {
@@ -165,66 +126,64 @@ describe('the sandbox', () => {
     });
 
     it('can have the status of a message changed by hand', async () => {
-      await test.call('PUT', '/contacts/491700000003', { deliverAfterMs: null, readAfterMs: null });
-      const sent = { connectionId: await test.qrConnection(), to: '491700000003', text: 'hello' };
-      const { messageId } = (await test.api('POST', '/messages', sent)).body;
-      const move = (status: string) => test.call('POST', `/messages/${messageId}/status`, { status });
+      await hook.call('PUT', '/contacts/491700000003', { deliverAfterMs: null, readAfterMs: null });
+      const sent = { connectionId: hook.connectionId, to: '491700000003', text: 'hello' };
+      const { messageId } = (await hook.api('POST', '/messages', sent)).body;
+      const move = (status: string) => hook.call('POST', `/messages/${messageId}/status`, { status });
       expect((await move('read')).body).toEqual({ changed: true, status: 'read' });
       expect((await move('read')).body).toMatchObject({ changed: false, status: 'read' });
-      expect((await test.call('POST', '/messages/cnothing/status', { status: 'read' })).status).toBe(404);
+      expect((await hook.call('POST', '/messages/cnothing/status', { status: 'read' })).status).toBe(404);
     });
   });
 
   describe('deliveries', () => {
-    useReset();
-
     it('are listed with attempts, headers and raw body', async () => {
-      const { secret } = await tunnel();
-      await write(await test.qrConnection());
-      await test.service.platform.delivery.settle();
-      const { body } = await test.call('GET', '/deliveries');
+      await hook.write();
+      await hook.service.platform.delivery.settle();
+      const { body } = await hook.call('GET', '/deliveries');
       expect(body.nextCursor).toBeUndefined();
       const [entry] = body.entries;
       readExactly(delivery, entry);
       expect(entry).toMatchObject({ event: 'message.received', url: HOOK, outcome: 'delivered' });
       expect(entry.attempts).toMatchObject([{ status: 200 }]);
-      expect(entry.body).toBe(receiver.requests[0]?.body.toString());
+      expect(entry.body).toBe(hook.receiver.requests[0]?.body.toString());
       expect(entry.headers['X-Service-Signature']).toBe(
-        receiver.requests[0]?.headers['x-service-signature']?.[0],
+        hook.receiver.requests[0]?.headers['x-service-signature']?.[0],
       );
-      expect(JSON.stringify(body)).not.toContain(secret);
+      expect(JSON.stringify(body)).not.toContain(hook.secret);
     });
 
     it('can be listed for one workspace', async () => {
-      const { body: made } = await test.call('POST', '/workspaces', { kind: 'standalone' });
+      const { body: made } = await hook.call('POST', '/workspaces', { kind: 'standalone' });
       const { id } = made.workspace;
       const phone = { provider: 'qr', phoneNumber: '447700900155' };
-      const { body: added } = await test.call('POST', `/workspaces/${id}/connections`, phone);
-      for (const connectionId of [await test.qrConnection(), added.connection.id]) await write(connectionId);
-      const pending = (await test.call('GET', `/deliveries?workspaceId=${id}`)).body.entries;
-      await test.service.platform.delivery.settle();
-      const over = (await test.call('GET', `/deliveries?workspaceId=${id}`)).body.entries;
+      const { body: added } = await hook.call('POST', `/workspaces/${id}/connections`, phone);
+      await hook.write();
+      const elsewhere = { connectionId: added.connection.id, text: 'hello' };
+      await hook.call('POST', '/contacts/491700000009/messages', elsewhere);
+      const pending = (await hook.call('GET', `/deliveries?workspaceId=${id}`)).body.entries;
+      await hook.service.platform.delivery.settle();
+      const over = (await hook.call('GET', `/deliveries?workspaceId=${id}`)).body.entries;
       for (const entries of [pending, over]) {
         expect(entries).toMatchObject([{ workspaceId: id, connectionId: added.connection.id }]);
       }
-      expect((await test.call('GET', '/deliveries')).body.entries).toHaveLength(2);
+      expect((await hook.call('GET', '/deliveries')).body.entries).toHaveLength(2);
     });
 
     it('have a ledger of every event, in order, whether or not it was delivered', async () => {
-      await test.call('PUT', '/faults', {
+      await hook.call('PUT', '/faults', {
         rules: [{ id: 'lose', match: { surface: 'webhook' }, action: { type: 'drop' }, first: 3 }],
       });
-      await tunnel();
-      const connectionId = await test.qrConnection();
+      const { connectionId } = hook;
       const ids: string[] = [];
       for (let index = 0; index < 5; index += 1) {
-        const { body } = await write(connectionId);
+        const { body } = await hook.write();
         ids.push(body.messageId);
       }
-      const { body: page } = await test.call('GET', '/ledger?limit=3');
+      const { body: page } = await hook.call('GET', '/ledger?limit=3');
       for (const entry of page.entries) readExactly(ledgerEntry, entry);
       expect(page.entries.map(({ seq }: { seq: number }) => seq)).toEqual([1, 2, 3]);
-      const { body: rest } = await test.call('GET', `/ledger?after=${page.nextCursor}&limit=3`);
+      const { body: rest } = await hook.call('GET', `/ledger?after=${page.nextCursor}&limit=3`);
       expect(rest.nextCursor).toBeUndefined();
       const all = [...page.entries, ...rest.entries];
       expect(all.map(({ messageId }) => messageId)).toEqual(ids);
@@ -236,7 +195,7 @@ describe('the sandbox', () => {
       expect(all[0].status).toBeUndefined();
 
       const seqs = async (query: string): Promise<[number[], string | undefined]> => {
-        const { entries, nextCursor } = (await test.call('GET', `/ledger?${query}`)).body;
+        const { entries, nextCursor } = (await hook.call('GET', `/ledger?${query}`)).body;
         return [entries.map(({ seq }: { seq: number }) => seq), nextCursor];
       };
       expect(await seqs('order=newest&limit=3')).toEqual([[5, 4, 3], '3']);
@@ -248,22 +207,20 @@ describe('the sandbox', () => {
   });
 
   describe('tunnels', () => {
-    useShared();
-
     it('direct a public host to this machine until they are closed', async () => {
-      const put = await test.call('PUT', '/hosts/CRM.Example.com', { target: `${receiver.origin}/` });
-      expect(put.body).toEqual({ host: 'crm.example.com', target: receiver.origin });
-      expect(test.ports.hosts.target('crm.example.com')).toBe(receiver.origin);
-      expect((await test.call('DELETE', '/hosts/crm.example.com')).body).toEqual({ ok: true });
-      expect(test.ports.hosts.target('crm.example.com')).toBeUndefined();
-      expect((await test.call('DELETE', '/hosts/crm.example.com')).status).toBe(404);
+      const put = await hook.call('PUT', '/hosts/CRM.Example.com', { target: `${hook.receiver.origin}/` });
+      expect(put.body).toEqual({ host: 'crm.example.com', target: hook.receiver.origin });
+      expect(hook.ports.hosts.target('crm.example.com')).toBe(hook.receiver.origin);
+      expect((await hook.call('DELETE', '/hosts/crm.example.com')).body).toEqual({ ok: true });
+      expect(hook.ports.hosts.target('crm.example.com')).toBeUndefined();
+      expect((await hook.call('DELETE', '/hosts/crm.example.com')).status).toBe(404);
     });
 
     it.each(['localhost', '10.0.0.1', 'intranet', '[::1]', 'crm.example.com:8443', 'a..example.com'])(
       'are refused for %s',
       async (host) => {
-        const { status, body } = await test.call('PUT', `/hosts/${encodeURIComponent(host)}`, {
-          target: receiver.origin,
+        const { status, body } = await hook.call('PUT', `/hosts/${encodeURIComponent(host)}`, {
+          target: hook.receiver.origin,
         });
         expect({ status, field: body.field }).toEqual({ status: 400, field: 'host' });
       },
@@ -276,22 +233,21 @@ describe('the sandbox', () => {
       'http://127.0.0.1:4020/path',
       'http://user@127.0.0.1:4020',
     ])('cannot lead to %s', async (target) => {
-      const { status, body } = await test.call('PUT', '/hosts/crm.example.com', { target });
+      const { status, body } = await hook.call('PUT', '/hosts/crm.example.com', { target });
       expect({ status, field: body.field }).toEqual({ status: 400, field: 'target' });
     });
 
     it('are listed, with those of the configuration', async () => {
-      test.ports.hosts.pin('connector.example.com', 'http://127.0.0.1:4020');
-      await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
+      hook.ports.hosts.pin('connector.example.com', 'http://127.0.0.1:4020');
       const connector = { host: 'connector.example.com', target: 'http://127.0.0.1:4020' };
-      const crm = { host: 'crm.example.com', target: receiver.origin };
-      expect((await test.call('GET', '/hosts')).body).toEqual({ entries: [connector, crm] });
-      await test.call('PUT', '/hosts/connector.example.com', { target: receiver.origin });
-      const moved = { ...connector, target: receiver.origin };
-      expect((await test.call('GET', '/hosts')).body).toEqual({ entries: [moved, crm] });
+      const crm = { host: 'crm.example.com', target: hook.receiver.origin };
+      expect((await hook.call('GET', '/hosts')).body).toEqual({ entries: [connector, crm] });
+      await hook.call('PUT', '/hosts/connector.example.com', { target: hook.receiver.origin });
+      const moved = { ...connector, target: hook.receiver.origin };
+      expect((await hook.call('GET', '/hosts')).body).toEqual({ entries: [moved, crm] });
       for (const entries of [[connector, crm], [crm]]) {
-        await test.call('DELETE', '/hosts/connector.example.com');
-        expect((await test.call('GET', '/hosts')).body).toEqual({ entries });
+        await hook.call('DELETE', '/hosts/connector.example.com');
+        expect((await hook.call('GET', '/hosts')).body).toEqual({ entries });
       }
     });
 
@@ -335,27 +291,24 @@ describe('the sandbox', () => {
     });
 
     it('of the configuration are restored by a reset, and those added later are deleted', async () => {
-      test.ports.hosts.pin('connector.example.com', 'http://127.0.0.1:4020');
-      await test.call('DELETE', '/hosts/connector.example.com');
-      await test.call('PUT', '/hosts/crm.example.com', { target: receiver.origin });
-      expect(test.ports.hosts.target('connector.example.com')).toBeUndefined();
-      await test.call('POST', '/reset');
-      expect(test.ports.hosts.target('connector.example.com')).toBe('http://127.0.0.1:4020');
-      expect(test.ports.hosts.target('crm.example.com')).toBeUndefined();
+      hook.ports.hosts.pin('connector.example.com', 'http://127.0.0.1:4020');
+      await hook.call('DELETE', '/hosts/connector.example.com');
+      expect(hook.ports.hosts.target('connector.example.com')).toBeUndefined();
+      await hook.call('POST', '/reset');
+      expect(hook.ports.hosts.target('connector.example.com')).toBe('http://127.0.0.1:4020');
+      expect(hook.ports.hosts.target('crm.example.com')).toBeUndefined();
     });
   });
 
   describe('its access control', () => {
-    useShared();
-
     it('creates workspaces, connections and keys', async () => {
-      const { status, body } = await test.call('POST', '/workspaces', { kind: 'crm_portal' });
+      const { status, body } = await hook.call('POST', '/workspaces', { kind: 'crm_portal' });
       expect({ status, body }).toEqual({
         status: 201,
         body: { workspace: { id: expect.any(String), kind: 'crm_portal' } },
       });
       const { id } = body.workspace;
-      const connection = await test.call('POST', `/workspaces/${id}/connections`, {
+      const connection = await hook.call('POST', `/workspaces/${id}/connections`, {
         provider: 'cloud_api',
         phoneNumber: '4930123456',
         label: 'Berlin',
@@ -364,20 +317,20 @@ describe('the sandbox', () => {
         status: 201,
         body: { connection: { id: expect.any(String) } },
       });
-      const made = await test.call('POST', `/workspaces/${id}/api-keys`, { scopes: ['messaging.read'] });
+      const made = await hook.call('POST', `/workspaces/${id}/api-keys`, { scopes: ['messaging.read'] });
       expect(made.status).toBe(201);
       const { key } = readExactly(createdApiKey, made.body);
-      const { body: list } = await test.service.call('GET', '/connections', { key });
+      const { body: list } = await hook.service.call('GET', '/connections', { key });
       expect(list).toMatchObject({ connections: [{ id: connection.body.connection.id, label: 'Berlin' }] });
-      expect((await test.service.call('GET', '/webhook', { key })).status).toBe(403);
+      expect((await hook.service.call('GET', '/webhook', { key })).status).toBe(403);
     });
 
     it('restricts and revokes keys with effect from the next call, and never shows one again', async () => {
       proves('auth.key.shown-once');
-      const { body } = await test.call('POST', `/workspaces/${test.sandbox.seed.workspaceId}/api-keys`);
-      const call = () => test.service.call('GET', '/webhook', { key: body.key });
+      const { body } = await hook.call('POST', `/workspaces/${hook.sandbox.seed.workspaceId}/api-keys`);
+      const call = () => hook.service.call('GET', '/webhook', { key: body.key });
       expect((await call()).status).toBe(200);
-      const narrowed = await test.call('PATCH', `/api-keys/${body.id}`, { scopes: ['messaging.read'] });
+      const narrowed = await hook.call('PATCH', `/api-keys/${body.id}`, { scopes: ['messaging.read'] });
       expect(narrowed.body).toEqual({
         id: body.id,
         scopes: ['messaging.read'],
@@ -385,24 +338,24 @@ describe('the sandbox', () => {
         connectionIds: null,
       });
       expect((await call()).status).toBe(403);
-      expect((await test.call('DELETE', `/api-keys/${body.id}`)).body).toEqual({ ok: true });
+      expect((await hook.call('DELETE', `/api-keys/${body.id}`)).body).toEqual({ ok: true });
       expect((await call()).status).toBe(401);
-      expect((await test.call('DELETE', '/api-keys/cnothing')).status).toBe(404);
-      const told = [await test.call('GET', '/calls?limit=100'), await test.call('GET', '/info')];
+      expect((await hook.call('DELETE', '/api-keys/cnothing')).status).toBe(404);
+      const told = [await hook.call('GET', '/calls?limit=100'), await hook.call('GET', '/info')];
       const text = JSON.stringify(told.map((answer) => answer.body));
       expect([text.includes(body.id), text.includes(body.key)]).toEqual([true, false]);
     });
 
     it('adds a connection with a warm-up on request, and without one by default', async () => {
-      const { workspaceId, apiKey: key } = test.sandbox.seed;
-      const add = (fields: object) => test.call('POST', `/workspaces/${workspaceId}/connections`, fields);
+      const { workspaceId, apiKey: key } = hook.sandbox.seed;
+      const add = (fields: object) => hook.call('POST', `/workspaces/${workspaceId}/connections`, fields);
       const capOf = async ({ body: { connection } }: SandboxAnswer): Promise<number | undefined> =>
-        (await test.call('GET', `/connections/${connection.id}`)).body.warmup?.perHour;
+        (await hook.call('GET', `/connections/${connection.id}`)).body.warmup?.perHour;
       const fresh = await add({ provider: 'qr', phoneNumber: '447700900181', warmup: true });
       expect(await capOf(fresh)).toBe(30);
       const old = await add({ provider: 'qr', phoneNumber: '447700900182' });
       expect(await capOf(old)).toBeUndefined();
-      await test.service.call('DELETE', `/connections/${old.body.connection.id}`, { key });
+      await hook.service.call('DELETE', `/connections/${old.body.connection.id}`, { key });
       // Only a number that pairs for the first time has one.
       const anew = await add({ provider: 'qr', phoneNumber: '447700900182', warmup: true });
       expect(await capOf(anew)).toBeUndefined();
@@ -413,11 +366,9 @@ describe('the sandbox', () => {
 });
 
 describe('targets of tunnels that were allowed at the start', () => {
-  let test: TestSandbox;
-  beforeAll(async () => {
-    test = await startTestSandbox({ tunnelTargets: ['10.1.0.0/16', 'fd00::/8', 'crm', '192.168.7.7'] });
-  });
-  afterAll(() => test.close());
+  const test = ofFile(() =>
+    startTestSandbox({ tunnelTargets: ['10.1.0.0/16', 'fd00::/8', 'crm', '192.168.7.7'] }),
+  );
   const put = (target: string) => test.call('PUT', '/hosts/crm.example.com', { target });
 
   it.each([
@@ -489,8 +440,7 @@ describe('a reset', () => {
   });
 
   it('leaves no row behind that the seed does not create', async () => {
-    const test = await startTestSandbox();
-    const { database } = test.service;
+    const { database } = hook.service;
     const tables = await database.query<{ name: string }>(
       `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'platform'`,
     );
@@ -504,38 +454,35 @@ describe('a reset', () => {
       }
       return counts;
     };
-    await test.call('POST', '/reset');
+    await hook.call('POST', '/reset');
     const fresh = await countRows();
-    const connectionId = await test.qrConnection();
+    const connectionId = await hook.qrConnection();
     const media = { filename: 'a.txt', mimetype: 'text/plain', data: 'aGVsbG8=' };
     const to = '491700000002';
-    await test.api('POST', '/connections', { label: 'new' }, { headers: { 'Idempotency-Key': 'k' } });
-    await test.api('POST', '/messages', { connectionId, to, text: 'hello', idempotencyKey: 'k' });
-    await test.api('POST', '/messages', { connectionId, to, media });
-    await test.call('POST', `/contacts/${to}/messages`, { connectionId, media });
-    await test.call('PUT', `/contacts/${to}`, { readAfterMs: null });
-    await test.call('POST', `/connections/${connectionId}/phone`, { blocked: [to] });
-    await test.call('POST', `/connections/${connectionId}/outage`, { cause: 'zombie' });
-    await test.call('POST', `/contacts/491700000003/messages`, { connectionId, text: 'kept' });
-    await test.service.platform.delivery.settle();
-    await test.api('PUT', '/webhook', { url: HOOK });
+    await hook.api('POST', '/connections', { label: 'new' }, { headers: { 'Idempotency-Key': 'k' } });
+    await hook.api('POST', '/messages', { connectionId, to, text: 'hello', idempotencyKey: 'k' });
+    await hook.api('POST', '/messages', { connectionId, to, media });
+    await hook.call('POST', `/contacts/${to}/messages`, { connectionId, media });
+    await hook.call('PUT', `/contacts/${to}`, { readAfterMs: null });
+    await hook.call('POST', `/connections/${connectionId}/phone`, { blocked: [to] });
+    await hook.call('POST', `/connections/${connectionId}/outage`, { cause: 'zombie' });
+    await hook.call('POST', `/contacts/491700000003/messages`, { connectionId, text: 'kept' });
+    await hook.service.platform.delivery.settle();
+    await hook.api('PUT', '/webhook', { url: HOOK });
     const played = await countRows();
     const grown = Object.keys(played).filter((name) => (played[name] ?? 0) > (fresh[name] ?? 0));
     expect(grown.length).toBeGreaterThan(6);
 
-    await test.call('POST', '/reset');
+    await hook.call('POST', '/reset');
     expect(await countRows()).toEqual(fresh);
-    expect((await test.call('GET', '/calls')).body).toEqual({ entries: [] });
-    await test.close();
+    expect((await hook.call('GET', '/calls')).body).toEqual({ entries: [] });
   });
 
   it('runs one at a time if several are requested', async () => {
-    const test = await startTestSandbox();
-    const answers = await Promise.all(Array.from({ length: 4 }, () => test.call('POST', '/reset')));
+    const answers = await Promise.all(Array.from({ length: 4 }, () => hook.call('POST', '/reset')));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    const rows = await test.service.database.query('SELECT id FROM platform.workspaces');
-    expect(rows).toEqual([{ id: test.sandbox.seed.workspaceId }]);
-    await test.close();
+    const rows = await hook.service.database.query('SELECT id FROM platform.workspaces');
+    expect(rows).toEqual([{ id: hook.sandbox.seed.workspaceId }]);
   });
 
   it('keeps the configured webhook secret for each webhook of the seeded workspace, and for no other', async () => {

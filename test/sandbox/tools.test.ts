@@ -1,22 +1,21 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { callTool, post, request } from '../platform/mcp/tool-fixture.ts';
+import { ofFile } from '../support/of-file.ts';
 import { WatchedClock } from '../support/watched-clock.ts';
-import { startTestSandbox, type TestSandbox } from './fixture.ts';
+import { startTestSandbox } from './fixture.ts';
 import { obtainTokens, REDIRECT_URI } from './oauth-client.ts';
 
 /** With draws of a half, and a long text. */
 const HEALS_MS = 70_000;
 const TYPES_MS = 20_000;
 
-let test: TestSandbox;
-let clock: WatchedClock;
+const clock = new WatchedClock();
+const test = ofFile(() => startTestSandbox({ clock, random: () => 0.5 }));
 let origin: string;
 let token: string;
 let grantId: string;
 let connectionId: string;
 beforeAll(async () => {
-  clock = new WatchedClock();
-  test = await startTestSandbox({ clock, random: () => 0.5 });
   ({ origin } = test.service);
   const { body: app } = await test.call('POST', '/oauth-apps', {
     name: 'Agent',
@@ -29,7 +28,6 @@ beforeAll(async () => {
   const { output } = await callTool(origin, token, 'list_messaging_connections');
   connectionId = JSON.stringify(output).match(/"id":"(\w+)"[^}]*"provider":"qr"/)?.[1] ?? '';
 });
-afterAll(() => test.close());
 afterEach(async () => {
   await test.call('DELETE', '/faults');
   await test.call('PUT', '/timing', { sendScale: 0 });

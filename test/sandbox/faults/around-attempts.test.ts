@@ -26,8 +26,14 @@ describe('a fault of one attempt', () => {
   };
   const attempts = async () => (await hook.fixture.delivery.list({ limit: 1 }))[0]?.attempts;
   const isValid = (request: ReceivedRequest | undefined): boolean => isSignedWith(hook.secret, request);
-  const retry = async () => {
-    await hook.fixture.retry(500);
+  const retry = () => hook.fixture.retry(500);
+  /** Refuses the first attempt, which has the fault; resolves with it, and with the next one. */
+  const refuseFirst = async (fault: Fault) => {
+    onFirst(fault);
+    hook.receiver.script({ status: 401 });
+    await hook.fixture.emit(receivedEvent('cmessage1'));
+    await retry();
+    return hook.receiver.requests;
   };
 
   it('drop: the attempt is not sent, and the next one is', async () => {
@@ -137,22 +143,14 @@ describe('a fault of one attempt', () => {
   });
 
   it('tamper_body: one byte differs, and the signature no longer matches', async () => {
-    onFirst({ type: 'tamper_body', name: 'flip' });
-    hook.receiver.script({ status: 401 });
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await retry();
-    const [tampered, whole] = hook.receiver.requests;
+    const [tampered, whole] = await refuseFirst({ type: 'tamper_body', name: 'flip' });
     expect(tampered?.headers).toEqual(whole?.headers);
     expect([...(whole?.body ?? [])].filter((byte, at) => byte !== tampered?.body[at])).toHaveLength(1);
     expect([isValid(tampered), isValid(whole)]).toEqual([false, true]);
   });
 
   it('tamper_signature: one digit differs, and the body is intact', async () => {
-    onFirst({ type: 'tamper_signature', name: 'forge' });
-    hook.receiver.script({ status: 401 });
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await retry();
-    const [tampered, whole] = hook.receiver.requests;
+    const [tampered, whole] = await refuseFirst({ type: 'tamper_signature', name: 'forge' });
     expect(tampered?.body).toEqual(whole?.body);
     expect(tampered?.headers['x-service-signature']?.[0]).toMatch(/^sha256=[0-9a-f]{64}$/);
     expect([isValid(tampered), isValid(whole)]).toEqual([false, true]);
@@ -162,11 +160,7 @@ describe('a fault of one attempt', () => {
     [{}, 360_000],
     [{ byMs: 301_000 }, 301_000],
   ])('stale_timestamp: the signature is valid for a time in the past: %j', async (given, ageMs) => {
-    onFirst({ type: 'stale_timestamp', name: 'old', ...given });
-    hook.receiver.script({ status: 401 });
-    await hook.fixture.emit(receivedEvent('cmessage1'));
-    await retry();
-    const [stale, fresh] = hook.receiver.requests;
+    const [stale, fresh] = await refuseFirst({ type: 'stale_timestamp', name: 'old', ...given });
     expect(stale?.headers['x-service-timestamp']).toEqual([String(start - ageMs)]);
     expect(fresh?.headers['x-service-timestamp']).toEqual([String(start)]);
     expect([isValid(stale), isValid(fresh)]).toEqual([true, true]);
