@@ -6,6 +6,7 @@ import { useLife } from './life-fixture.ts';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+const BROKEN_AND_BACK = ['connection.disconnected', 'connection.connected'];
 
 describe('restart, logout and deletion', () => {
   const life = useLife();
@@ -48,10 +49,7 @@ describe('restart, logout and deletion', () => {
       expect(await life.phones().scan(id, shown)).toBe('expired');
       expect(await life.phones().enterCode(id, code)).toBe('expired');
       await life.pair(key, id);
-      expect((await life.toldOf(id)).map(({ event }) => event)).toEqual([
-        'connection.disconnected',
-        'connection.connected',
-      ]);
+      expect(await life.eventsOf(id)).toEqual(BROKEN_AND_BACK);
     });
 
     test('of a session that the network still knows reconnects it, and one event reports this', async () => {
@@ -63,10 +61,7 @@ describe('restart, logout and deletion', () => {
       expect((await life.on(key, 'POST', id, '/restart')).body).toEqual({ ok: true, recreated: false });
       expect((await life.detail(key, id)).status).toBe('connected');
       await life.advance(DAY);
-      expect((await life.toldOf(id)).map(({ event }) => event)).toEqual([
-        'connection.disconnected',
-        'connection.connected',
-      ]);
+      expect(await life.eventsOf(id)).toEqual(BROKEN_AND_BACK);
     });
 
     test('detects a dead session that is shown as live, and one event reports this', async () => {
@@ -144,10 +139,7 @@ describe('restart, logout and deletion', () => {
       await life.breakDown(id);
       expect((await life.on(key, 'POST', id, '/logout')).status).toBe(200);
       await life.pair(key, id);
-      expect((await life.toldOf(id)).map(({ event }) => event)).toEqual([
-        'connection.disconnected',
-        'connection.connected',
-      ]);
+      expect(await life.eventsOf(id)).toEqual(BROKEN_AND_BACK);
     });
 
     test('ends an undetected outage without an event', async () => {

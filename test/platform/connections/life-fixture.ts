@@ -52,6 +52,8 @@ export function useLife() {
     const entries = await service.platform.ledger.read({}, 1_000_000);
     return entries.filter((entry) => entry.connectionId === id && entry.event.startsWith('connection.'));
   }
+  /** The types of what was told of a connection, oldest first. */
+  const eventsOf = async (id: string) => (await toldOf(id)).map(({ event }) => event);
   async function warmupOf(id: string): Promise<number | null | undefined> {
     const rows = await service.database.query<{ until: number | null }>(
       'SELECT warmup_until AS until FROM platform.connections WHERE id = $1',
@@ -85,6 +87,7 @@ export function useLife() {
     account,
     listed,
     toldOf,
+    eventsOf,
     warmupOf,
     answers,
     breakDown,

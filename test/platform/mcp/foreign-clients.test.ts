@@ -2,24 +2,21 @@ import * as modern from '@modelcontextprotocol/client';
 import { UnauthorizedError as UnauthorizedV1 } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { proves } from '../../support/proves.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
-import { type OauthWorld, startOauthWorld, type TestApp } from '../oauth/oauth-fixture.ts';
+import { type TestApp, worldOfFile } from '../oauth/oauth-fixture.ts';
 
 /** With draws of a half: a `qr` send of a short text, and a session that heals before. */
 const SEND_MS = 2_000 + 5 * 30;
 
 let nextPhone = 4915700000000;
-let world: OauthWorld;
-let clock: WatchedClock;
+const clock = new WatchedClock();
+const world = worldOfFile(undefined, { clock, sendScale: 1, ports: { random: () => 0.5 } });
 let url: URL;
-beforeAll(async () => {
-  clock = new WatchedClock();
-  world = await startOauthWorld(undefined, { clock, sendScale: 1, ports: { random: () => 0.5 } });
+beforeAll(() => {
   url = new URL('/api/mcp', world.service.origin);
 });
-afterAll(() => world.service.close());
 
 const CALLBACK = 'https://agent.example/callback';
 

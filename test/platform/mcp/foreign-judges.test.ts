@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeFolder } from '../../support/make-folder.ts';
 import { type Served, serve } from '../../support/serve.ts';
 import { spawnCommand } from '../../support/spawn-command.ts';
-import { type OauthWorld, startOauthWorld } from '../oauth/oauth-fixture.ts';
+import { worldOfFile } from '../oauth/oauth-fixture.ts';
 
-let world: OauthWorld;
+const world = worldOfFile();
 let token: string;
 let proxy: Served;
 
@@ -26,14 +26,10 @@ function addCredential(port: number): Server {
 }
 
 beforeAll(async () => {
-  world = await startOauthWorld();
   token = (await world.obtainTokens(await world.register())).access;
   proxy = await serve(addCredential(world.service.port));
 });
-afterAll(async () => {
-  await proxy.close();
-  await world.service.close();
-});
+afterAll(() => proxy.close());
 
 describe('the conformance suite for servers', () => {
   it.for(['2025-11-25', '2026-07-28'])(

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { proves } from '../../support/proves.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
-import { type OauthWorld, startOauthWorld } from '../oauth/oauth-fixture.ts';
+import { worldOfFile } from '../oauth/oauth-fixture.ts';
 import { type CallOptions, callTool, request, type ToolResult } from './tool-fixture.ts';
 
 /** Draws near 1 and a long text: nearly 2 minutes for the session to heal, 20 s to type. */
@@ -9,16 +9,11 @@ const DRAW = 0.999;
 const LONG_TEXT = 'a'.repeat(1_000);
 const SEND_MS = 119_900 + 20_000;
 
-let world: OauthWorld;
-let clock: WatchedClock;
+const clock = new WatchedClock();
+const world = worldOfFile(undefined, { clock, sendScale: 1, ports: { random: () => DRAW } });
 let token: string;
 let to: string;
 let nextPhone = 4915500000000;
-beforeAll(async () => {
-  clock = new WatchedClock();
-  world = await startOauthWorld(undefined, { clock, sendScale: 1, ports: { random: () => DRAW } });
-});
-afterAll(() => world.service.close());
 beforeEach(async () => {
   clock.forget();
   to = String(nextPhone++);

@@ -80,29 +80,21 @@ describe('a send whose commit fails', () => {
     expect(told).toEqual(['sent', 'delivered', 'read']);
   });
 
-  test('twice: it is refused and not sent, and a retry sends it', async () => {
-    proves('choice.send-key.remembers');
-    const { key, connectionId } = await seedWorkspace(service);
-    const body = { connectionId, to: String(nextPhone++), text: 'hello', idempotencyKey: 'k' };
-    plan.push('refuse', 'refuse');
-    const refused = await service.call('POST', '/messages', { key, body });
-    expect([refused.status, refused.body]).toEqual([500, { error: 'internal_error' }]);
-    expect(await service.platform.contacts.received(body.to)).toEqual([]);
-    expect((await service.call('POST', '/messages', { key, body })).status).toBe(200);
-    expect(await service.platform.contacts.received(body.to)).toHaveLength(1);
-  });
-
-  test('and the database stays away: a retry sends it', async () => {
-    proves('choice.send-key.remembers');
-    const { key, connectionId } = await seedWorkspace(service);
-    const body = { connectionId, to: String(nextPhone++), text: 'hello', idempotencyKey: 'k' };
-    plan.push('refuse', 'go away');
-    const refused = await service.call('POST', '/messages', { key, body });
-    back();
-    expect([refused.status, refused.body]).toEqual([500, { error: 'internal_error' }]);
-    expect((await service.call('POST', '/messages', { key, body })).status).toBe(200);
-    expect(await service.platform.contacts.received(body.to)).toHaveLength(1);
-  });
+  test.each([['twice', 'refuse'] as const, ['and the database goes away', 'go away'] as const])(
+    '%s: it is refused and not sent, and a retry sends it',
+    async (_what, fate) => {
+      proves('choice.send-key.remembers');
+      const { key, connectionId } = await seedWorkspace(service);
+      const body = { connectionId, to: String(nextPhone++), text: 'hello', idempotencyKey: 'k' };
+      plan.push('refuse', fate);
+      const refused = await service.call('POST', '/messages', { key, body });
+      back();
+      expect([refused.status, refused.body]).toEqual([500, { error: 'internal_error' }]);
+      expect(await service.platform.contacts.received(body.to)).toEqual([]);
+      expect((await service.call('POST', '/messages', { key, body })).status).toBe(200);
+      expect(await service.platform.contacts.received(body.to)).toHaveLength(1);
+    },
+  );
 
   test('and takes effect while it is retried: it is sent once, and the next retry gets its answer', async () => {
     const { key, connectionId } = await seedWorkspace(service);

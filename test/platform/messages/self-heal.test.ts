@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { OutageCause } from '../../../src/contract/sandbox/connections.ts';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
@@ -11,15 +12,10 @@ const GIVEN_UP_MS = 130_000 + TYPING_MS;
 let nextPhone = 4915500000000;
 
 describe('a send through a broken session', () => {
-  let service: TestPlatform;
-  let clock: WatchedClock;
+  const clock = new WatchedClock();
+  const service = ofFile(() => startTestPlatform({ clock, sendScale: 1, ports: { random: () => 0 } }));
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
   let to: string;
-  beforeAll(async () => {
-    clock = new WatchedClock();
-    service = await startTestPlatform({ clock, sendScale: 1, ports: { random: () => 0 } });
-  });
-  afterAll(() => service.close());
   beforeEach(async () => {
     seeded = await seedWorkspace(service);
     to = String(nextPhone++);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ASSUMPTIONS } from '../../../src/platform/kernel/assumptions.ts';
 import { openPage } from '../../support/chromium.ts';
 import { proves } from '../../support/proves.ts';
@@ -8,12 +8,11 @@ import {
   encode,
   type Fields,
   type OauthReply,
-  type OauthWorld,
   PATHS,
   returned,
-  startOauthWorld,
   type TestApp,
   VERIFIER,
+  worldOfFile,
 } from './oauth-fixture.ts';
 
 const EVIL = `"><script>alert(1)</script><b x='&`;
@@ -22,15 +21,14 @@ const DAY = 86_400_000;
 const TURNED = `${EVIL}\u202e\r\n`;
 
 describe('consent on a page', () => {
-  let world: OauthWorld;
+  // Somebody owns all workspaces: none is approved for automatically, and each can be chosen.
+  const world = worldOfFile({ find: () => ({ workspaceIds: null, except: hidden }) });
   let workspaceId: string;
   let app: TestApp;
   /** Workspaces that are not shown, because they belong to a test that is over. */
   const hidden: string[] = [];
 
   beforeAll(async () => {
-    // Somebody owns all workspaces: none is approved for automatically, and each can be chosen.
-    world = await startOauthWorld({ find: () => ({ workspaceIds: null, except: hidden }) });
     const { platform } = world.service;
     ({ id: workspaceId } = await platform.workspaces.create({ kind: 'standalone' }));
     for (const [label, phoneNumber] of [
@@ -41,7 +39,6 @@ describe('consent on a page', () => {
     }
     app = await world.register({ name: TURNED });
   });
-  afterAll(() => world.service.close());
 
   const open = async (fields: Fields = {}): Promise<Page> => readPage(await world.authorize(app, fields));
   const show = async (path: string, cookie: string): Promise<OauthReply> =>

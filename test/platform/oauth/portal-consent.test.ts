@@ -1,31 +1,28 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { proves } from '../../support/proves.ts';
 import { type Page, postForm, readPage } from './consent-page.ts';
 import {
   type Fields,
   type OauthReply,
-  type OauthWorld,
   returned,
-  startOauthWorld,
   type TestApp,
   VERIFIER,
+  worldOfFile,
 } from './oauth-fixture.ts';
 
 describe('consent in a CRM portal', () => {
-  let world: OauthWorld;
+  const world = worldOfFile({ find: () => null });
   let portalId: string;
   let connection: string;
   let app: TestApp;
 
   beforeAll(async () => {
-    world = await startOauthWorld({ find: () => null });
     const { platform } = world.service;
     ({ id: portalId } = await platform.workspaces.create({ kind: 'crm_portal' }));
     const paired = { provider: 'qr', phoneNumber: '4915112345001' } as const;
     ({ id: connection } = await platform.connections.createPaired(portalId, paired));
     app = await world.register();
   });
-  afterAll(() => world.service.close());
 
   const open = async (): Promise<Page> => readPage(await world.authorize(app));
   const codeOf = ({ reply }: Page): string => />([A-Z]{4}-[A-Z]{4})</.exec(reply.text)?.[1] ?? '';

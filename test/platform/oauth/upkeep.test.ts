@@ -1,17 +1,16 @@
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ofTest } from '../../support/of-file.ts';
 import { proves } from '../../support/proves.ts';
-import { type OauthWorld, PATHS, startOauthWorld, type TestApp } from './oauth-fixture.ts';
+import { PATHS, startOauthWorld, type TestApp } from './oauth-fixture.ts';
 
 const DAY = 86_400_000;
 
-let world: OauthWorld;
+const world = ofTest(startOauthWorld, ({ service }) => service.close());
 let app: TestApp;
 beforeEach(async () => {
-  world = await startOauthWorld();
   app = await world.register();
 });
-afterEach(() => world.service.close());
 
 const pass = (ms: number) => world.service.platform.time.advance({ ms });
 const works = async (access: string): Promise<boolean> =>

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { errorBody } from '../../../src/contract/service/errors.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { readExactly, seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { exchangeRaw } from '../../support/raw-exchange.ts';
 
 describe('gate', () => {
-  let service: TestPlatform;
+  const service = ofFile(startTestPlatform);
   let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
   beforeAll(async () => {
-    service = await startTestPlatform();
     seeded = await seedWorkspace(service);
   });
-  afterAll(() => service.close());
 
   const keyWith = async (
     access: Parameters<TestPlatform['platform']['apiKeys']['create']>[1],

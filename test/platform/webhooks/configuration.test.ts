@@ -1,4 +1,3 @@
-import type { LookupAddress } from 'node:dns';
 import { describe, expect, it } from 'vitest';
 import { createWebhookConfiguration } from '../../../src/platform/webhooks/configuration.ts';
 import { ofTest } from '../../support/of-file.ts';
@@ -10,18 +9,16 @@ shareDatabase();
 describe('the webhook configuration', () => {
   const fixture = ofTest(createWebhookFixture);
 
-  const resolving = (...addresses: string[]) => {
-    const found: LookupAddress[] = addresses.map((address) => ({
-      address,
-      family: address.includes(':') ? 6 : 4,
-    }));
-    return createWebhookConfiguration({
+  type Options = Parameters<typeof createWebhookConfiguration>[0];
+  /** Another configuration over the same database. */
+  const configure = (options: Pick<Options, 'lookup' | 'secrets'> = {}) =>
+    createWebhookConfiguration({
       database: fixture.database,
       clock: fixture.clock,
       hosts: { target: (host) => fixture.tunnels.get(host) },
-      lookup: async () => found,
+      lookup: async () => [],
+      ...options,
     });
-  };
 
   it('replaces the secret at once when it is rotated, and keeps the URL', async () => {
     proves('webhook.rotate.at-once');
@@ -33,7 +30,7 @@ describe('the webhook configuration', () => {
 
   it('survives a restart', async () => {
     const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
-    const restarted = resolving();
+    const restarted = configure();
     await restarted.load();
     expect(restarted.destination(WORKSPACE)).toEqual({ url: HOOK, secret });
   });
@@ -41,18 +38,14 @@ describe('the webhook configuration', () => {
   it('has the same secret in memory and in the table after concurrent changes', async () => {
     await fixture.configuration.put(WORKSPACE, HOOK);
     await Promise.all(Array.from({ length: 20 }, () => fixture.configuration.rotate(WORKSPACE)));
-    const restarted = resolving();
+    const restarted = configure();
     await restarted.load();
     expect(restarted.destination(WORKSPACE)).toEqual(fixture.configuration.destination(WORKSPACE));
   });
 
   it('takes secrets from its port, and random ones if the port has none', async () => {
     const asked: string[] = [];
-    const configuration = createWebhookConfiguration({
-      database: fixture.database,
-      clock: fixture.clock,
-      hosts: { target: () => undefined },
-      lookup: () => Promise.reject(new Error('unknown')),
+    const configuration = configure({
       secrets: {
         next: (workspaceId, reason) => {
           asked.push(`${workspaceId} ${reason}`);
@@ -68,10 +61,7 @@ describe('the webhook configuration', () => {
   it('tells which secrets are in use: each that is issued, and at the start those of before', async () => {
     const { secret } = await fixture.configuration.put(WORKSPACE, HOOK);
     const told: string[] = [];
-    const configuration = createWebhookConfiguration({
-      database: fixture.database,
-      clock: fixture.clock,
-      hosts: { target: () => undefined },
+    const configuration = configure({
       secrets: { next: () => undefined, inUse: (_, used) => told.push(used) },
     });
     await configuration.load();
@@ -82,11 +72,7 @@ describe('the webhook configuration', () => {
 
   it('changes even if the change before it has failed', async () => {
     let fails = true;
-    const configuration = createWebhookConfiguration({
-      database: fixture.database,
-      clock: fixture.clock,
-      hosts: { target: () => undefined },
-      lookup: async () => [],
+    const configuration = configure({
       secrets: {
         next() {
           if (!fails) return undefined;
@@ -100,10 +86,7 @@ describe('the webhook configuration', () => {
   });
 
   it('accepts a name whose resolver never answers, after three seconds', async () => {
-    const configuration = createWebhookConfiguration({
-      database: fixture.database,
-      clock: fixture.clock,
-      hosts: { target: () => undefined },
+    const configuration = configure({
       lookup: () => new Promise(() => undefined),
     });
     const put = configuration.put(WORKSPACE, HOOK);
@@ -114,7 +97,8 @@ describe('the webhook configuration', () => {
 
   it('does not resolve a name that has a tunnel', async () => {
     fixture.tunnels.set(HOST, 'http://127.0.0.1:4020');
-    expect((await resolving('127.0.0.1').put(WORKSPACE, HOOK)).url).toBe(HOOK);
+    const lookup = async () => [{ address: '127.0.0.1', family: 4 }];
+    expect((await configure({ lookup }).put(WORKSPACE, HOOK)).url).toBe(HOOK);
   });
 
   it('requires https on a public host also for a name that has a tunnel', async () => {

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readAddressVectors } from '../../support/address-vectors.ts';
-import { seedWorkspace, startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { ofFile } from '../../support/of-file.ts';
+import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
 import { WatchedClock } from '../../support/watched-clock.ts';
 
@@ -25,13 +26,10 @@ const listener = createServer((socket) => {
 });
 let connections = 0;
 let port = 0;
-let service: TestPlatform;
 let seeded: Awaited<ReturnType<typeof seedWorkspace>>;
 
-beforeAll(async () => {
-  await new Promise<void>((resolve) => listener.listen(0, resolve));
-  ({ port } = listener.address() as AddressInfo);
-  service = await startTestPlatform({
+const service = ofFile(() =>
+  startTestPlatform({
     clock,
     ports: {
       hosts: { target: (host) => tunnels.get(host) },
@@ -40,14 +38,16 @@ beforeAll(async () => {
         return addresses;
       },
     },
-  });
+  }),
+);
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => listener.listen(0, resolve));
+  ({ port } = listener.address() as AddressInfo);
   seeded = await seedWorkspace(service);
 });
 
-afterAll(async () => {
-  await service.close();
-  await new Promise((resolve) => listener.close(resolve));
-});
+afterAll(() => new Promise((resolve) => listener.close(resolve)));
 
 beforeEach(() => {
   asked = [];

@@ -2,14 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { clientAddress } from '../../../src/runtime/http-server/connections.ts';
-import {
-  type HttpServer,
-  type HttpServerOptions,
-  startHttpServer,
-} from '../../../src/runtime/http-server/http-server.ts';
-import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import type { HttpServer, HttpServerOptions } from '../../../src/runtime/http-server/http-server.ts';
+import { listen } from '../../support/listen.ts';
 import { collectLog } from '../../support/log-to.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { watchPieces } from '../../support/watch-pieces.ts';
@@ -30,14 +25,7 @@ const app: RequestListener = (request, response) => {
 };
 
 async function start(options: Partial<HttpServerOptions> = {}): Promise<HttpServer> {
-  const server = await startHttpServer({
-    app,
-    host: '127.0.0.1',
-    port: 0,
-    logger: createLogger({ level: 'silent', name: 'test' }),
-    clock: systemClock,
-    ...options,
-  });
+  const server = await listen(app, options);
   started.push(server);
   return server;
 }

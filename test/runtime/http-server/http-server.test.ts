@@ -9,20 +9,14 @@ import {
   startHttpServer,
 } from '../../../src/runtime/http-server/http-server.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
+import { listen } from '../../support/listen.ts';
 import { connectRaw, postRequest, type RawClient } from './raw-client.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });
 const started: HttpServer[] = [];
 
 async function start(app: RequestListener, options: Partial<HttpServerOptions> = {}): Promise<HttpServer> {
-  const server = await startHttpServer({
-    app,
-    host: '127.0.0.1',
-    port: 0,
-    logger,
-    clock: systemClock,
-    ...options,
-  });
+  const server = await listen(app, options);
   started.push(server);
   return server;
 }

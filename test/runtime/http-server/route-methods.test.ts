@@ -1,7 +1,8 @@
 import express, { type RequestHandler } from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { routeMethods } from '../../../src/runtime/http-server/route-methods.ts';
 import { listen } from '../../support/listen.ts';
+import { ofFile } from '../../support/of-file.ts';
 
 const say =
   (text: string): RequestHandler =>
@@ -10,14 +11,13 @@ const say =
 const refuse: RequestHandler = (_request, response) => void response.status(405).send('refused');
 
 describe('a path with its methods', () => {
-  let server: Awaited<ReturnType<typeof listen>>;
-  beforeAll(async () => {
-    const app = express();
-    routeMethods(app, '/strict/:id', { GET: say('got'), DELETE: say('gone') }, { refuse });
-    routeMethods(app, '/lenient', { GET: say('got') }, { refuse, headIsGet: true });
-    server = await listen(app);
-  });
-  afterAll(() => server.drain(0));
+  const app = express();
+  routeMethods(app, '/strict/:id', { GET: say('got'), DELETE: say('gone') }, { refuse });
+  routeMethods(app, '/lenient', { GET: say('got') }, { refuse, headIsGet: true });
+  const server = ofFile(
+    () => listen(app),
+    ({ drain }) => drain(0),
+  );
 
   it.each([
     ['GET', '/strict/7', 200, null],
