@@ -53,24 +53,41 @@ async function start(file: string, environment: Record<string, string>): Promise
   });
 }
 
-function rows(kind: string): readonly Record<string, unknown>[] {
+function inTable<Result>(work: (database: DatabaseSync) => Result): Result {
   const database = new DatabaseSync(join(folder, 'adapter.sqlite'));
-  const all = database.prepare('SELECT ours, theirs, error FROM created WHERE kind = ?').all(kind);
-  database.close();
-  return all;
+  try {
+    return work(database);
+  } finally {
+    database.close();
+  }
 }
 
-async function certify(batch?: number) {
-  return await runReceiverSuite({
+const rows = (kind: string): readonly Record<string, unknown>[] =>
+  inTable((database) => database.prepare('SELECT ours, theirs, error FROM created WHERE kind = ?').all(kind));
+
+/** Has it pass all checks. `written`: the messages that the CRM has, each as often as it has it. */
+async function certify(batch: number, written: () => readonly string[]) {
+  const { results, verdict } = await runReceiverSuite({
     inputs: {
       ...{ url, secret: SECRET, profile: PROFILES['standard-webhooks'], batch },
       observer: createObserver(async () => written().map((ours) => ({ id: ours }))),
     },
     ...{ tiers: ['W', 'E'], clock: systemClock, signal: new AbortController().signal },
   });
+  const others = results.filter(({ result, unlock }) => result !== 'pass' && unlock === undefined);
+  expect(others).toEqual([]);
+  expect(verdict).toBe('conforms');
 }
-/** The messages that the CRM has, each as often as it has it. */
-let written: () => readonly string[];
+
+type Call = Parameters<Sink['call']>[0];
+
+const take = async (call: Call) => expect(await sink.call(call)).toEqual({ kind: 'taken' });
+
+/** The first attempt is answered with 500. */
+async function takeAtSecond(call: Call): Promise<void> {
+  expect(await sink.call(call)).toMatchObject({ kind: 'failed', error: { code: 'http_500' } });
+  await take({ ...call, attempt: 2 });
+}
 
 beforeEach(async () => {
   folder = makeFolder();
@@ -133,21 +150,13 @@ describe('hubspot.ts', () => {
           return [201, { id: String(++lastContact), properties: body['properties'], archived: false }];
         case 'POST /crm/v3/objects/communications/batch/create': {
           const inputs = body['inputs'] as Communication[];
-          if (inputs.some(isBad)) {
-            return [
-              400,
-              { status: 'error', message: 'Property values were not valid', category: 'VALIDATION_ERROR' },
-            ];
-          }
+          const invalid = (message: string): Answered => [
+            400,
+            { status: 'error', message, category: 'VALIDATION_ERROR' },
+          ];
+          if (inputs.some(isBad)) return invalid('Property values were not valid');
           if (deleted.some((id) => JSON.stringify(inputs).includes(`"to":{"id":"${id}"}`)))
-            return [
-              400,
-              {
-                status: 'error',
-                message: 'one or more associations are not valid',
-                category: 'VALIDATION_ERROR',
-              },
-            ];
+            return invalid('one or more associations are not valid');
           const results = inputs.map(({ properties }, index) => ({
             id: String(1_000 + communications.length + index),
             properties,
@@ -173,6 +182,7 @@ describe('hubspot.ts', () => {
   const CREATE = 'POST /crm/v3/objects/communications/batch/create';
   const sizes = (): number[] =>
     asked.filter(({ call }) => call === CREATE).map(({ body }) => (body['inputs'] as unknown[]).length);
+  const bodies = (): string[] => communications.map(({ properties }) => properties.hs_communication_body);
   const messages = (...texts: readonly string[]) =>
     callOf(...texts.map((text, index) => createdChange(index + 1, `m${index + 1}`, text)));
 
@@ -185,8 +195,8 @@ describe('hubspot.ts', () => {
 
   it('logs a batch in one request, at one contact, and nothing when it comes again', async () => {
     const all = messages(...Array.from({ length: 100 }, (_, index) => `<Hello> ${index}`));
-    expect(await sink.call(all)).toEqual({ kind: 'taken' });
-    expect(await sink.call({ ...all, attempt: 2 })).toEqual({ kind: 'taken' });
+    await take(all);
+    await take({ ...all, attempt: 2 });
     expect(sizes()).toEqual([100]);
     expect(
       asked.filter(({ call }) => call === 'POST /crm/v3/objects/contacts').map(({ body }) => body),
@@ -209,33 +219,28 @@ describe('hubspot.ts', () => {
 
   it('logs at the contact that was there before, although its number is spelled differently', async () => {
     contacts = [{ id: '7', phone: DIALLED }];
-    expect(await sink.call(callOf(createdChange(1, 'm1', 'Oi', WRITTEN)))).toEqual({ kind: 'taken' });
+    await take(callOf(createdChange(1, 'm1', 'Oi', WRITTEN)));
     expect(asked.at(-1)?.body['inputs']).toMatchObject([{ associations: [{ to: { id: '7' } }] }]);
   });
 
   it('finds the message that HubSpot refuses by halving, logs the others, and does not try it again', async () => {
     const all = messages('1', '2', '3', '4', 'bad', '6', '7');
-    expect(await sink.call(all)).toEqual({ kind: 'taken' });
+    await take(all);
     expect(sizes()).toEqual([7, 4, 3, 2, 1, 1, 1]);
-    expect(communications.map(({ properties }) => properties.hs_communication_body)).toEqual(
-      ['1', '2', '3', '4', '6', '7'].map((text) => `Sent: ${text}`),
-    );
+    expect(bodies()).toEqual(['1', '2', '3', '4', '6', '7'].map((text) => `Sent: ${text}`));
     expect(rows('communication').filter(({ error }) => error !== null)).toEqual([
       { ours: 'm5', theirs: null, error: 'Property values were not valid' },
     ]);
-    expect(await sink.call({ ...all, attempt: 2 })).toEqual({ kind: 'taken' });
+    await take({ ...all, attempt: 2 });
     expect(sizes()).toHaveLength(7);
   });
 
   it('logs at a new contact when somebody has deleted the old one', async () => {
-    expect(await sink.call(messages('1'))).toEqual({ kind: 'taken' });
+    await take(messages('1'));
     deleted = ['512'];
     const all = messages('1', '2', '3');
-    expect(await sink.call(all)).toMatchObject({ kind: 'failed', error: { code: 'http_500' } });
-    expect(await sink.call({ ...all, attempt: 2 })).toEqual({ kind: 'taken' });
-    expect(communications.map(({ properties }) => properties.hs_communication_body)).toEqual(
-      ['1', '2', '3'].map((text) => `Sent: ${text}`),
-    );
+    await takeAtSecond(all);
+    expect(bodies()).toEqual(['1', '2', '3'].map((text) => `Sent: ${text}`));
     expect(asked.at(-1)?.body['inputs']).toMatchObject(
       [1, 2].map(() => ({ associations: [{ to: { id: '513' } }] })),
     );
@@ -244,13 +249,11 @@ describe('hubspot.ts', () => {
   it('looks for what a lost answer may have created before it creates it', async () => {
     trouble = { call: CREATE, answer: null, isDone: true };
     const all = messages('1', '2', '3');
-    expect(await sink.call(all)).toMatchObject({ kind: 'failed', error: { code: 'http_500' } });
-    expect(await sink.call({ ...all, attempt: 2 })).toEqual({ kind: 'taken' });
+    await takeAtSecond(all);
     expect(communications).toHaveLength(3);
     trouble = { call: CREATE, answer: null, isDone: false };
     const more = messages('1', '2', '3', '4');
-    expect(await sink.call(more)).toMatchObject({ kind: 'failed' });
-    expect(await sink.call({ ...more, attempt: 2 })).toEqual({ kind: 'taken' });
+    await takeAtSecond(more);
     expect(communications).toHaveLength(4);
   });
 
@@ -285,28 +288,22 @@ describe('hubspot.ts', () => {
       type: 'message.updated',
       data: { ...sent.data, mediaType: 'image/png' },
     };
-    expect(await sink.call(callOf(sent))).toEqual({ kind: 'taken' });
-    expect(await sink.call(callOf(listed as Change))).toEqual({ kind: 'taken' });
-    expect(communications.map(({ properties }) => properties.hs_communication_body)).toEqual([
-      'Sent: [image/png] ',
-    ]);
+    await take(callOf(sent));
+    await take(callOf(listed as Change));
+    expect(bodies()).toEqual(['Sent: [image/png] ']);
   });
 
   it('has the connector wait as long as HubSpot asks for', async () => {
     const limited = { status: 'error', message: 'You have reached your ten_secondly_rolling limit.' };
     trouble = { call: CREATE, answer: [429, limited, { 'retry-after': '7' }], isDone: false };
     expect(await sink.call(messages('1'))).toMatchObject({ kind: 'unavailable', retryAfterMs: 7_000 });
-    expect(await sink.call(messages('1'))).toEqual({ kind: 'taken' });
+    await take(messages('1'));
     // Nothing was created, so nothing is looked for.
     expect(asked.filter(({ call }) => call.endsWith('communications/search'))).toEqual([]);
   });
 
   it('passes certify', async () => {
-    written = () => rows('communication').map(({ ours }) => String(ours));
-    const { results, verdict } = await certify(100);
-    const others = results.filter(({ result, unlock }) => result !== 'pass' && unlock === undefined);
-    expect(others).toEqual([]);
-    expect(verdict).toBe('conforms');
+    await certify(100, () => rows('communication').map(({ ours }) => String(ours)));
     // None twice.
     expect(communications).toHaveLength(rows('communication').length);
   });
@@ -370,8 +367,8 @@ describe('chatwoot.ts', () => {
 
   it('writes a message into the conversation of its contact, and nothing when it comes again', async () => {
     const call = callOf(createdChange(1, 'm1', 'Hello'), createdChange(2, 'm2', 'Again'));
-    expect(await sink.call(call)).toEqual({ kind: 'taken' });
-    expect(await sink.call({ ...call, attempt: 2 })).toEqual({ kind: 'taken' });
+    await take(call);
+    await take({ ...call, attempt: 2 });
     expect(contacts).toEqual([{ id: 40, name: '+15551234567', phone_number: '+15551234567' }]);
     expect(conversations).toEqual([
       {
@@ -389,16 +386,12 @@ describe('chatwoot.ts', () => {
     ]);
   });
 
-  it('uses a contact that was there before', async () => {
-    contacts.push({ id: 7, phone_number: '+15551234567' });
-    expect(await sink.call(callOf(createdChange(1, 'm1', 'Hello')))).toEqual({ kind: 'taken' });
-    expect(contacts).toHaveLength(1);
-    expect(conversations[0]?.contact_id).toBe(7);
-  });
-
-  it('uses a contact whose number is spelled differently', async () => {
-    contacts.push({ id: 7, phone_number: DIALLED });
-    expect(await sink.call(callOf(createdChange(1, 'm1', 'Oi', WRITTEN)))).toEqual({ kind: 'taken' });
+  it.each([
+    ['that was there before', '+15551234567', '15551234567'],
+    ['whose number is spelled differently', DIALLED, WRITTEN],
+  ])('uses a contact %s', async (_, phone_number, peer) => {
+    contacts.push({ id: 7, phone_number });
+    await take(callOf(createdChange(1, 'm1', 'Hello', peer)));
     expect(contacts).toHaveLength(1);
     expect(conversations[0]?.contact_id).toBe(7);
   });
@@ -407,14 +400,11 @@ describe('chatwoot.ts', () => {
     for (const [index, path] of ['contacts', 'conversations', 'messages'].entries()) {
       lost = path;
       const call = callOf(createdChange(index + 1, `m${index}`, 'Hello'));
-      expect(await sink.call(call)).toMatchObject({ kind: 'failed', error: { code: 'http_500' } });
-      expect(await sink.call({ ...call, attempt: 2 })).toEqual({ kind: 'taken' });
+      await takeAtSecond(call);
       expect([contacts.length, conversations.length, posts.length]).toEqual([1, 1, index + 1]);
       // The next one looks for a conversation, as after its first message.
       if (path === 'contacts') {
-        const database = new DatabaseSync(join(folder, 'adapter.sqlite'));
-        database.exec("DELETE FROM created WHERE kind = 'conversation'");
-        database.close();
+        inTable((database) => database.exec("DELETE FROM created WHERE kind = 'conversation'"));
         conversations = [];
       }
     }
@@ -423,12 +413,11 @@ describe('chatwoot.ts', () => {
   it.each(['its conversation', 'its contact, and the conversation with it'])(
     'writes into a new conversation when somebody has deleted %s',
     async (what) => {
-      expect(await sink.call(callOf(createdChange(1, 'm1', 'Hello')))).toEqual({ kind: 'taken' });
+      await take(callOf(createdChange(1, 'm1', 'Hello')));
       conversations = [];
       if (what.includes('contact')) contacts = [];
       const call = callOf(createdChange(2, 'm2', 'Again'));
-      expect(await sink.call(call)).toMatchObject({ kind: 'failed', error: { code: 'http_500' } });
-      expect(await sink.call({ ...call, attempt: 2 })).toEqual({ kind: 'taken' });
+      await takeAtSecond(call);
       expect([contacts.length, conversations.length]).toEqual([1, 1]);
       expect(posts.at(-1)).toMatchObject({ conversation: conversations[0]?.id, body: { content: 'Again' } });
     },
@@ -439,7 +428,7 @@ describe('chatwoot.ts', () => {
     if (own.type !== 'message.created') throw new Error('not a message');
     const agents = { ...own, data: { ...own.data, origin: 'connector', reference: 'chatwoot:901' } } as const;
     const long = createdChange(2, 'm2', '?'.repeat(150_001));
-    expect(await sink.call(callOf(agents, long, createdChange(3, 'm3', 'Hello')))).toEqual({ kind: 'taken' });
+    await take(callOf(agents, long, createdChange(3, 'm3', 'Hello')));
     expect(posts.map(({ body }) => body['source_id'])).toEqual(['m3']);
     expect(rows('message').filter(({ error }) => error !== null)).toEqual([
       { ours: 'm2', theirs: null, error: 'Content is too long (maximum is 150000 characters)' },
@@ -447,11 +436,7 @@ describe('chatwoot.ts', () => {
   });
 
   it('passes certify', async () => {
-    written = () => posts.map(({ body }) => String(body['source_id']));
-    const { results, verdict } = await certify(20);
-    const others = results.filter(({ result, unlock }) => result !== 'pass' && unlock === undefined);
-    expect(others).toEqual([]);
-    expect(verdict).toBe('conforms');
+    await certify(20, () => posts.map(({ body }) => String(body['source_id'])));
     expect(contacts).toHaveLength(1);
   });
 });
@@ -500,8 +485,8 @@ describe('twenty.ts', () => {
 
   it('writes a message as a note of its person, and nothing when it comes again', async () => {
     const call = callOf(createdChange(1, 'm1', '1. *Hello*'), createdChange(2, 'm2', 'Again'));
-    expect(await sink.call(call)).toEqual({ kind: 'taken' });
-    expect(await sink.call({ ...call, attempt: 2 })).toEqual({ kind: 'taken' });
+    await take(call);
+    await take({ ...call, attempt: 2 });
     const [person] = made.people;
     expect(made.people).toEqual([
       {
@@ -526,7 +511,7 @@ describe('twenty.ts', () => {
       phones: { primaryPhoneNumber: '5551234567', primaryPhoneCallingCode: code },
     });
     made.people.push(person('other', '+44'), person('same', '+1'));
-    expect(await sink.call(callOf(createdChange(1, 'm1', 'Hello')))).toEqual({ kind: 'taken' });
+    await take(callOf(createdChange(1, 'm1', 'Hello')));
     expect(made.people).toHaveLength(2);
     expect(made.noteTargets[0]).toMatchObject({ targetPersonId: 'same' });
   });
@@ -536,7 +521,7 @@ describe('twenty.ts', () => {
       id: 'same',
       phones: { primaryPhoneNumber: DIALLED.slice(3), primaryPhoneCallingCode: '+55' },
     });
-    expect(await sink.call(callOf(createdChange(1, 'm1', 'Oi', WRITTEN)))).toEqual({ kind: 'taken' });
+    await take(callOf(createdChange(1, 'm1', 'Oi', WRITTEN)));
     expect(made.noteTargets[0]).toMatchObject({ targetPersonId: 'same' });
   });
 
@@ -545,8 +530,7 @@ describe('twenty.ts', () => {
     async (plural) => {
       lost = plural;
       const call = callOf(createdChange(1, 'm1', 'Hello'));
-      expect(await sink.call(call)).toMatchObject({ kind: 'failed', error: { code: 'http_500' } });
-      expect(await sink.call({ ...call, attempt: 2 })).toEqual({ kind: 'taken' });
+      await takeAtSecond(call);
       expect([made.people.length, made.notes.length, made.noteTargets.length]).toEqual([1, 1, 1]);
     },
   );
@@ -554,30 +538,20 @@ describe('twenty.ts', () => {
   it('creates nothing twice if its table is lost', async () => {
     const call = callOf(createdChange(1, 'm1', 'Hello'));
     await sink.call(call);
-    const database = new DatabaseSync(join(folder, 'adapter.sqlite'));
-    database.exec('DELETE FROM created');
-    database.close();
-    expect(await sink.call({ ...call, attempt: 2 })).toEqual({ kind: 'taken' });
+    inTable((database) => database.exec('DELETE FROM created'));
+    await take({ ...call, attempt: 2 });
     expect([made.people.length, made.notes.length, made.noteTargets.length]).toEqual([1, 1, 1]);
     expect(rows('message')).toMatchObject([{ ours: 'm1', error: null }]);
   });
 
   it('is not held back by a message that is refused', async () => {
-    expect(await sink.call(callOf(createdChange(1, 'm1', 'unfit'), createdChange(2, 'm2', 'Hello')))).toEqual(
-      {
-        kind: 'taken',
-      },
-    );
+    await take(callOf(createdChange(1, 'm1', 'unfit'), createdChange(2, 'm2', 'Hello')));
     expect(made.notes).toHaveLength(1);
     expect(rows('message')).toContainEqual({ ours: 'm1', theirs: null, error: 'Invalid value' });
   });
 
   it('passes certify', async () => {
-    written = () => rows('message').map(({ ours }) => String(ours));
-    const { results, verdict } = await certify(20);
-    const others = results.filter(({ result, unlock }) => result !== 'pass' && unlock === undefined);
-    expect(others).toEqual([]);
-    expect(verdict).toBe('conforms');
+    await certify(20, () => rows('message').map(({ ours }) => String(ours)));
     expect(made.noteTargets).toHaveLength(made.notes.length);
     expect(made.people).toHaveLength(1);
   });

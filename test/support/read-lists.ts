@@ -11,45 +11,29 @@ export function createCaller(base: string, token?: string): Caller {
     callJson(`${base}${path}`, { method, body, ...(token === undefined ? {} : { token }) });
 }
 
-interface MessagePage {
-  readonly messages: (Omit<MessageState, 'peer'> & { readonly peer?: string | null })[];
-  readonly nextCursor: string | null;
-}
-
-/** All pages of a list of messages, the service's or the connector's. `path` has a query already. */
-export async function readAllMessages(call: Caller, path: string): Promise<MessageState[]> {
-  const found: MessageState[] = [];
-  let cursor = '';
-  for (;;) {
-    const page = await call<MessagePage>('GET', `${path}${cursor}`);
-    found.push(...page.messages.map((message) => ({ ...message, peer: message.peer ?? null })));
-    if (page.nextCursor === null) return found;
-    cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
-  }
-}
-
-/** All entries of a list of the sandbox. `path` has a query already. */
-export async function readAllEntries<Entry>(sandbox: Caller, path: string): Promise<Entry[]> {
-  const found: Entry[] = [];
-  let cursor = '';
-  for (;;) {
-    const page = await sandbox<{ entries: Entry[]; nextCursor?: string | null }>('GET', `${path}${cursor}`);
-    found.push(...page.entries);
+/** All pages of a list, which is in the field `list` of each. `path` has a query already. */
+async function readAll<Item, List extends string>(call: Caller, path: string, list: List): Promise<Item[]> {
+  type Page = Readonly<Record<List, Item[]>> & { readonly nextCursor?: string | null };
+  const found: Item[] = [];
+  for (let cursor = ''; ; ) {
+    const page = await call<Page>('GET', `${path}${cursor}`);
+    found.push(...page[list]);
     if (page.nextCursor === undefined || page.nextCursor === null) return found;
     cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
   }
 }
 
-/** All sends that a connector knows. */
-export async function readAllOutbound(connector: Caller): Promise<Outbound[]> {
-  const found: Outbound[] = [];
-  for (let cursor = ''; ; ) {
-    const page = await connector<{ outbound: Outbound[]; nextCursor: string | null }>(
-      'GET',
-      `/v1/outbound?limit=300${cursor}`,
-    );
-    found.push(...page.outbound);
-    if (page.nextCursor === null) return found;
-    cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
-  }
+/** All messages of a list, the service's or the connector's. */
+export async function readAllMessages(call: Caller, path: string): Promise<MessageState[]> {
+  type Listed = Omit<MessageState, 'peer'> & { readonly peer?: string | null };
+  const found = await readAll<Listed, 'messages'>(call, path, 'messages');
+  return found.map((message) => ({ ...message, peer: message.peer ?? null }));
 }
+
+/** All entries of a list of the sandbox. */
+export const readAllEntries = <Entry>(sandbox: Caller, path: string): Promise<Entry[]> =>
+  readAll(sandbox, path, 'entries');
+
+/** All sends that a connector knows. */
+export const readAllOutbound = (connector: Caller): Promise<Outbound[]> =>
+  readAll(connector, '/v1/outbound?limit=300', 'outbound');

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { IHookFunctions, IWebhookFunctions } from 'n8n-workflow';
+import { serve } from '../../../test/support/serve.ts';
 import { MessagingConnectorTrigger } from '../src/MessagingConnectorTrigger.node.ts';
 
 /** What the workflow gets of one change. */
@@ -51,9 +50,7 @@ export async function hostTriggers(connector: { readonly url: string; readonly t
     if (receive === undefined) response.writeHead(404).end();
     else await receive(body, response, request.headers);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url: origin, close } = await serve(server);
 
   /** Headers that a proxy before the connector removes from its answers. */
   const removed = new Set<string>();
@@ -126,12 +123,5 @@ export async function hostTriggers(connector: { readonly url: string; readonly t
     return trigger;
   }
 
-  return {
-    host,
-    removed,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  return { host, removed, close };
 }

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deleteOldChanges } from '../../../src/connector/db/delete-old-changes.ts';
 import type { DeadLetterList } from '../../../src/contract/connector/changes.ts';
@@ -9,6 +7,7 @@ import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { openDatabase } from '../../../src/runtime/database/database.ts';
 import { loopOfFile } from '../../../test/support/loop-of-file.ts';
 import { silentLogger } from '../../../test/support/platform.ts';
+import { serve } from '../../../test/support/serve.ts';
 import { PROFILES } from '../../certify/src/receiver/profile.ts';
 import { runReceiverSuite } from '../../certify/src/receiver/run-receiver-suite.ts';
 import { listConnections } from '../src/connector-call.ts';
@@ -33,7 +32,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const { name } of await consumers()) await loop.connector('DELETE', `/v1/consumers/${name}`);
-  n8n.close();
+  await n8n.close();
 });
 
 const consumers = async (): Promise<readonly Consumer[]> =>
@@ -72,17 +71,14 @@ describe('the trigger', () => {
     ['a page', '<!doctype html><title>Sign in</title>'],
     ['nothing', ''],
   ])('does not become active at an address that answers everything with %s', async (_, text) => {
-    const other = createServer((_request, response) => void response.end(text)).listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    const elsewhere = await hostTriggers({ url: `http://127.0.0.1:${port}`, token: 'any' });
+    const other = await serve(createServer((_request, response) => void response.end(text)));
+    const elsewhere = await hostTriggers({ url: other.url, token: 'any' });
     const hosted = elsewhere.host('/webhook/5a1c/changes');
     await expect(hosted.activate()).rejects.toThrow(
       'GET /v1/changes?after=latest was answered with 200, but not with JSON. Is this the Base URL of the connector?',
     );
     expect(hosted.memory).toEqual({});
-    elsewhere.close();
-    other.close();
+    await Promise.all([elsewhere.close(), other.close()]);
   });
 
   it.each([

@@ -75,23 +75,19 @@ const incoming = {
   reference: null,
 } as const;
 
+const common = <Type extends Change['type']>(type: Type, seq: number, at: string) => ({
+  ...{ seq, at, accountId: 'default', connectionId: CONNECTION, type },
+});
+
 /** One change of each type, with every field. */
 export const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { type: Type }> } = {
   'message.created': {
-    seq: 5,
-    at: '2026-11-27T02:59:33.927Z',
-    accountId: 'default',
-    connectionId: CONNECTION,
-    type: 'message.created',
+    ...common('message.created', 5, '2026-11-27T02:59:33.927Z'),
     messageId: INCOMING,
     data: incoming,
   },
   'message.updated': {
-    seq: 7,
-    at: '2026-11-27T03:00:12.020Z',
-    accountId: 'default',
-    connectionId: CONNECTION,
-    type: 'message.updated',
+    ...common('message.updated', 7, '2026-11-27T03:00:12.020Z'),
     messageId: POLLED,
     data: {
       ...incoming,
@@ -102,20 +98,12 @@ export const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { typ
     },
   },
   'message.status': {
-    seq: 10,
-    at: '2026-11-27T03:00:35.394Z',
-    accountId: 'default',
-    connectionId: CONNECTION,
-    type: 'message.status',
+    ...common('message.status', 10, '2026-11-27T03:00:35.394Z'),
     messageId: OUTGOING,
     data: { status: 'delivered', previous: 'sent', historic: false },
   },
   'outbound.updated': {
-    seq: 9,
-    at: '2026-11-27T03:00:35.064Z',
-    accountId: 'default',
-    connectionId: CONNECTION,
-    type: 'outbound.updated',
+    ...common('outbound.updated', 9, '2026-11-27T03:00:35.064Z'),
     messageId: OUTGOING,
     data: {
       id: 'ec44a9de-48e0-44f5-ab59-eb239e525098',
@@ -135,19 +123,11 @@ export const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { typ
     },
   },
   'person.erased': {
-    seq: 12,
-    at: '2026-11-27T03:05:00.000Z',
-    accountId: 'default',
-    connectionId: CONNECTION,
-    type: 'person.erased',
+    ...common('person.erased', 12, '2026-11-27T03:05:00.000Z'),
     data: { messageIds: [INCOMING, OUTGOING], outboundIds: ['ec44a9de-48e0-44f5-ab59-eb239e525098'] },
   },
   'connection.updated': {
-    seq: 11,
-    at: '2026-11-27T03:01:22.607Z',
-    accountId: 'default',
-    connectionId: CONNECTION,
-    type: 'connection.updated',
+    ...common('connection.updated', 11, '2026-11-27T03:01:22.607Z'),
     data: {
       id: CONNECTION,
       accountId: 'default',
