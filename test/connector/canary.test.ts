@@ -398,7 +398,7 @@ it('secrets, QR codes, pairing codes, files and errors of the handler appear onl
   };
   for (const [call, seen] of answered) expect([call, seen]).toEqual([call, allowed[call] ?? new Set()]);
   for (const { lastError } of letters.deadLetters)
-    expect([lastError, findCanaries(lastError)]).toEqual([lastError, []]);
+    expect([lastError, findCanaries(lastError)]).toEqual([lastError, ['letter']]);
   expect(findCanaries(logs)).toEqual([]);
   expect(findCanaries(metrics)).toEqual([]);
   for (const secret of ownSecrets)

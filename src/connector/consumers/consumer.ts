@@ -15,7 +15,7 @@ import {
   type Write,
   writeProgress,
 } from './consumer-store.ts';
-import { describeFailure } from './describe-failure.ts';
+import { describeRefusal } from './describe-failure.ts';
 import { createFailures } from './failures.ts';
 import { createOutage } from './outage.ts';
 import type { Item, Key } from './partition.ts';
@@ -208,7 +208,7 @@ export function createConsumer(options: ConsumerOptions) {
         { consumer: name, ...describeFault(end.error) },
         'the consumer asked not to be called again; it is disabled',
       );
-      disabledBecause = describeFailure(end.error);
+      disabledBecause = describeRefusal(end.error);
       // Also this process looks, and says so in the database.
       options.onFreed();
     }

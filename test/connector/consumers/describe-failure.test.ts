@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeFailure } from '../../../src/connector/consumers/describe-failure.ts';
+import { describeFailure, describeRefusal } from '../../../src/connector/consumers/describe-failure.ts';
 
 it.each<readonly [string, unknown, string | RegExp]>([
   ['an error with its line', new RangeError('too much'), /^RangeError: too much \(test\/.+\.test\.ts:\d+\)$/],
@@ -8,7 +8,42 @@ it.each<readonly [string, unknown, string | RegExp]>([
     withoutStack(Object.assign(new Error('no route'), { code: 'ECONNREFUSED' })),
     'Error ECONNREFUSED: no route',
   ],
-  ['no quoted text', withoutStack(new Error('cannot store "Hello Anna"')), 'Error: cannot store "…"'],
+  [
+    'a quoted text',
+    withoutStack(new Error('contact "Anna Maria" not found')),
+    'Error: contact "Anna Maria" not found',
+  ],
+  [
+    'several lines, of which the first is empty',
+    withoutStack(
+      new Error(
+        '\nInvalid `prisma.contact.create()` invocation:\n\n\nUnique constraint failed on the (`phone`)',
+      ),
+    ),
+    'Error: Invalid `prisma.contact.create()` invocation: Unique constraint failed on the (`phone`)',
+  ],
+  [
+    'a list of problems as JSON',
+    withoutStack(new Error('[\n  {\n    "path": [\n      "peer"\n    ],\n    "message": "Required"\n  }\n]')),
+    'Error: [ { "path": [ "peer" ], "message": "Required" } ]',
+  ],
+  [
+    'the answer of an endpoint',
+    withoutStack(new Error('the consumer answered 500: {"error":"column customer_id is missing"}')),
+    'Error: the consumer answered 500: {"error":"column customer_id is missing"}',
+  ],
+  [
+    'no secret within JSON',
+    withoutStack(
+      new Error('{"token":"short","auth":"Bearer abc","url":"db://u:pass@host/x","why":"expired"}'),
+    ),
+    'Error: {"token":[hidden],"auth":"Bearer [hidden]","url":"db://host/x","why":"expired"}',
+  ],
+  [
+    '300 characters of an answer, however long it is',
+    withoutStack(new Error(`the consumer answered 500: ${'{"a":"b c"},'.repeat(500)}`)),
+    /^Error: the consumer answered 500: (?:\{"a":"b c"\},){25}.{0,12}…$/,
+  ],
   [
     'a message with what it is about',
     withoutStack(new Error('no customer Anna, 447700900201')),
@@ -26,6 +61,11 @@ it.each<readonly [string, unknown, string | RegExp]>([
   ['an error that lies', lying(), /^Error: no message$/],
 ])('describes %s', (_, thrown, told) => {
   expect(describeFailure(thrown)).toEqual(told instanceof RegExp ? expect.stringMatching(told) : told);
+});
+
+it('shows no text of the change where nobody erases it', () => {
+  const error = withoutStack(new Error('the consumer answered 410: {"text":"Hello Anna"}'));
+  expect(describeRefusal(error)).toBe('Error: the consumer answered 410: …');
 });
 
 it('names the line in the code of the CRM, not in a package or in the connector', () => {

@@ -13,8 +13,8 @@ import type { CallEnd, Sink, SinkCall } from './sink.ts';
 const NOT_HTTPS = 'the address of the consumer does not start with https://';
 const CONNECT_WITHIN_MS = 10_000;
 const LARGEST_ANSWER_BYTES = 64 * 1024;
-/** Characters of an answer in the message of its error. */
-const SHOWN_CHARACTERS = 300;
+/** Characters of an answer in the message of its error: more than are shown, so that a secret at their end is recognized. */
+const KEPT_CHARACTERS = 600;
 /** Shorter than the time after which common servers close an idle connection: gunicorn does so after 2 s. */
 const KEEP_ALIVE_MS = 1_500;
 
@@ -145,7 +145,7 @@ async function readBeginning(body: Dispatcher.ResponseData['body']): Promise<str
     bytes += chunk.byteLength;
     if (bytes > LARGEST_ANSWER_BYTES) break;
   }
-  return Buffer.concat(chunks).toString().slice(0, SHOWN_CHARACTERS).trim();
+  return Buffer.concat(chunks).toString().slice(0, KEPT_CHARACTERS).trim();
 }
 
 /** What proxies and load balancers answer while no server behind them does. */

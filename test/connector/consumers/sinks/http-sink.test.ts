@@ -239,7 +239,7 @@ describe('an answer', () => {
 
   it.each([
     [200, { kind: 'taken' }],
-    [500, failedWith(/^the consumer answered 500: x{300}$/, 'http_500')],
+    [500, failedWith(/^the consumer answered 500: x{600}$/, 'http_500')],
   ])('of 10 MB with status %d is cut off', async (status, expected) => {
     const written = Promise.withResolvers<boolean>();
     answer = (response) => {
