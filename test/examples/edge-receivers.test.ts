@@ -16,9 +16,8 @@ import { buffer } from 'node:stream/consumers';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROFILES } from '../../packages/certify/src/receiver/profile.ts';
-import { runReceiverSuite } from '../../packages/certify/src/receiver/run-receiver-suite.ts';
 import { createObserver } from '../../packages/certify/src/runner/observer.ts';
-import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { expectConformity } from '../../packages/certify/test/expect-conformity.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/find-free-port.ts';
 import { mustSucceed, NPM_ENV } from '../support/npm.ts';
@@ -61,15 +60,8 @@ const run = (bin: string, words: readonly string[], cwd = PROJECT, env = {}): Sp
   spawnCommand('node', [join(PROJECT, 'node_modules', bin), ...words], { cwd, env: { ...ENV, ...env } });
 
 async function judge(url: string, read: () => Promise<unknown>) {
-  const { results, verdict } = await runReceiverSuite({
-    inputs: { url, secret: SECRET, profile: PROFILES.messaging, observer: createObserver(read) },
-    tiers: ['W', 'E'],
-    clock: systemClock,
-    signal: new AbortController().signal,
-  });
-  const judged = results.filter(({ unlock }) => unlock === undefined);
-  expect(judged.filter(({ result }) => result !== 'pass')).toEqual([]);
-  expect([judged.length, verdict]).toEqual([59, 'conforms']);
+  const inputs = { url, secret: SECRET, profile: PROFILES.messaging, observer: createObserver(read) };
+  expect(await expectConformity(inputs)).toBe(59);
 }
 
 /** Calls a handler as a function URL does: names of headers in lower case, repeated headers joined, bytes as base64. */
