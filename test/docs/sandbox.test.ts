@@ -1,15 +1,14 @@
-import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FAULT_ACTIONS } from '../../src/contract/sandbox/fault-actions.ts';
-import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makeDataFolder } from '../support/data-folder.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { findPortBase } from '../support/find-free-port.ts';
 import { callJson } from '../support/loop-client.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { ofFile } from '../support/of-file.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { ROOT } from '../support/root.ts';
+import { isSignedWith } from '../support/signed-request.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
 const SLOW_MS = 180_000;
@@ -36,56 +35,33 @@ const [
   .filter(({ language }) => language === 'sh')
   .map(({ text }) => text);
 
-/** The requests that the reader's own program received. */
-interface Received {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-}
-
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked into by field
 type Answer = any;
 
 describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
-  const received: Received[] = [];
+  const folder = ofFile(makeDataFolder, (made) => made.remove());
+  const database = ofFile(
+    () => createTestDatabase({ connector: true, platform: true }),
+    (made) => made.drop(),
+  );
+  /** The reader's own program. */
+  const program = ofFile(startReceiver);
+  const received = () => program.requests.map(({ body }) => body.toString());
   let base: number;
-  let folder: DataFolder;
-  let database: TestDatabase;
   let platform: SpawnedCommand;
-  let program: Server;
   /** Variables that blocks have set, as an open shell keeps them. */
   let variables: Record<string, string> = {};
 
   beforeAll(async () => {
-    [base, folder, database] = await Promise.all([
-      findPortBase(),
-      makeDataFolder(),
-      createTestDatabase({ connector: true, platform: true }),
-    ]);
-    program = createServer((request, response) => {
-      let body = '';
-      request.on('data', (chunk: Buffer) => {
-        body += chunk.toString();
-      });
-      request.on('end', () => {
-        received.push({ headers: request.headers, body });
-        response.end('{}');
-      });
-    }).listen(0, '127.0.0.1');
-    await once(program, 'listening');
+    base = await findPortBase();
   });
 
-  afterAll(async () => {
-    await platform?.kill();
-    program.close();
-    program.closeAllConnections();
-    await folder.remove();
-    await database.drop();
-  }, SLOW_MS);
+  afterAll(() => platform?.kill(), SLOW_MS);
 
   const moved = (block: string): string =>
     block
       .replace(/127\.0\.0\.1:40(\d\d)/g, (_, offset: string) => `127.0.0.1:${base + Number(offset)}`)
-      .replaceAll('127.0.0.1:3000', `127.0.0.1:${(program.address() as AddressInfo).port}`);
+      .replaceAll('127.0.0.1:3000', `127.0.0.1:${program.port}`);
 
   /** Runs a block as pasted, and fails if a line of it fails. Resolves with each JSON answer that it printed. */
   async function paste(block = ''): Promise<Answer[]> {
@@ -127,14 +103,8 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     expect(phone.entries).toEqual([
       expect.objectContaining({ messageId: sent.messageId, text: 'Good morning', from: '447700900150' }),
     ]);
-    await expect
-      .poll(() => received.map(({ body }) => JSON.parse(body).message.id))
-      .toContain(wrote.messageId);
-    const [{ headers, body }] = received as [Received];
-    const signed = `${headers['x-service-timestamp']}.${body}`;
-    expect(headers['x-service-signature']).toBe(
-      `sha256=${createHmac('sha256', String(variables['SECRET'])).update(signed).digest('hex')}`,
-    );
+    await expect.poll(() => received().map((body) => JSON.parse(body).message.id)).toContain(wrote.messageId);
+    expect(isSignedWith(String(variables['SECRET']), program.requests[0])).toBe(true);
   });
 
   it('shows deliveries and calls of the workspace', async () => {
@@ -148,7 +118,7 @@ describe('docs/sandbox.md', { timeout: SLOW_MS }, () => {
     expect(explained).toMatchObject({ matches: false, expected: expect.stringMatching(/^sha256=/) });
     expect(explained.firstDifference.index).toBeGreaterThanOrEqual('sha256='.length);
     expect(copy).toMatchObject({ connectionId: variables['CONNECTION'], copyOf: expect.any(String) });
-    await expect.poll(() => received.map(({ body }) => body)).toContain('{"event":"message.new"}');
+    await expect.poll(received).toContain('{"event":"message.new"}');
   });
 
   it('waits for a delivery, and verifies the order of two deliveries', async () => {

@@ -1,9 +1,10 @@
 import { dirname } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { readScenario } from '../../src/scenario/scenario.ts';
-import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
-import { startTestLoop, type TestLoop } from '../support/loop.ts';
+import { makeDataFolder } from '../support/data-folder.ts';
+import { startTestLoop } from '../support/loop.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { ofFile } from '../support/of-file.ts';
 import { ROOT } from '../support/root.ts';
 import { type Ended, spawnCommand } from '../support/spawn-command.ts';
 
@@ -11,19 +12,13 @@ const blocks = readBlocks(readProjectFile('docs/scenarios.md'));
 const [record = '', replay = ''] = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text);
 
 describe('docs/scenarios.md', { timeout: 120_000 }, () => {
-  let loop: TestLoop;
-  let folder: DataFolder;
+  const loop = ofFile(startTestLoop);
+  const folder = ofFile(makeDataFolder, (made) => made.remove());
   beforeAll(async () => {
-    loop = await startTestLoop();
-    folder = await makeDataFolder();
     const connection = await loop.client.qrConnection();
     await loop.client.dropWebhooks();
     await loop.client.write(connection, 'Hello');
     await loop.loop.settle();
-  });
-  afterAll(async () => {
-    await loop.close();
-    await folder.remove();
   });
 
   /** Runs a block in a folder of its own. `npm run -s NAME -- …` is replaced by the command itself. */

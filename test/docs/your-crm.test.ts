@@ -4,11 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkHandlers } from '../../src/connector/consumers/check-handlers.ts';
 import { deadLetter } from '../../src/contract/connector/changes.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makeDataFolder } from '../support/data-folder.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { findPortBase } from '../support/find-free-port.ts';
 import { makeFolder } from '../support/make-folder.ts';
 import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { ofFile } from '../support/of-file.ts';
 import { ROOT } from '../support/root.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
@@ -21,23 +22,20 @@ const [handler, start, write, trouble, replay, replayAll, connector, ...others] 
 
 describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
   let base: number;
-  let folder: DataFolder;
+  const folder = ofFile(makeDataFolder, (made) => made.remove());
   const own = makeFolder(afterAll);
-  let database: TestDatabase;
+  const database = ofFile(
+    () => createTestDatabase({ connector: true, platform: true }),
+    (made) => made.drop(),
+  );
   let loop: SpawnedCommand;
   /** Variables that blocks have set, as an open shell keeps them. */
   let variables: Record<string, string> = {};
 
   beforeAll(async () => {
     base = await findPortBase();
-    folder = await makeDataFolder();
-    database = await createTestDatabase({ connector: true, platform: true });
   });
-  afterAll(async () => {
-    await loop?.kill();
-    await folder.remove();
-    await database.drop();
-  }, SLOW_MS);
+  afterAll(() => loop?.kill(), SLOW_MS);
 
   /** The block with the ports of this test, and with a handler outside the repository. */
   const moved = (block = ''): string =>
