@@ -11,9 +11,10 @@ import {
 import type { Pool } from '../../../src/runtime/database/pool.ts';
 import { startWatchdog } from '../../../src/runtime/database/watchdog.ts';
 import { createLogger } from '../../../src/runtime/logger/logger.ts';
-import { asAdmin, createTestDatabase, openPool, type TestDatabase } from '../../support/database.ts';
-import { type FaultProxy, startFaultProxyFor } from '../../support/fault-proxy.ts';
+import { asAdmin, createTestDatabase, openPool } from '../../support/database.ts';
+import { startFaultProxyFor } from '../../support/fault-proxy.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { ofTest } from '../../support/of-file.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });
 
@@ -24,8 +25,8 @@ async function killBackends(admin: postgres.Sql, url: string): Promise<void> {
 }
 
 describe('lost connections', () => {
-  let test: TestDatabase;
-  let proxy: FaultProxy;
+  const test = ofTest(createTestDatabase, (made) => made.drop());
+  const proxy = ofTest(() => startFaultProxyFor(test.url, 5432));
   let database: Database;
 
   /** Opens a pool that is probed often. No probe fails because the machine is busy, unless a test has it fail sooner. */
@@ -34,19 +35,12 @@ describe('lost connections', () => {
   };
 
   beforeEach(async () => {
-    test = await createTestDatabase();
-    proxy = await startFaultProxyFor(test.url, 5432);
     open();
     await database.query('create table entry (id int primary key, half text)');
     await database.query('create table total (n int)');
     await database.query('insert into total values (0)');
   });
-
-  afterEach(async () => {
-    await database.close();
-    await proxy.close();
-    await test.drop();
-  });
+  afterEach(() => database.close());
 
   /** A probe that began before may still fail, and replaces the connections once more. */
   const thaw = async (): Promise<void> => {

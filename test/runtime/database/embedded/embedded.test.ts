@@ -64,14 +64,22 @@ describe('embedded Postgres', () => {
     return user;
   };
 
+  type Options = Parameters<typeof startEmbeddedPostgres>[0];
+  const startIn = (location: string, options: Partial<Options> = {}): Promise<EmbeddedPostgres> =>
+    startEmbeddedPostgres({
+      ...{ dataDir: location, clock: systemClock, logger, settings: { fsync: 'off' } },
+      ...options,
+    });
   const startHere = async (
     settings: Record<string, string> = { fsync: 'off' },
     clock: Clock = systemClock,
   ): Promise<EmbeddedPostgres> => {
-    const server = await startEmbeddedPostgres({ dataDir, clock, logger, settings });
+    const server = await startIn(dataDir, { clock, settings });
     running.push(server);
     return server;
   };
+  const works = async ({ url }: { readonly url: string }) =>
+    expect(await query(url, 'select 1 as one')).toEqual([{ one: 1 }]);
 
   /** A row that must survive what follows. */
   const remember = async (url: string, word: string): Promise<void> => {
@@ -127,7 +135,7 @@ describe('embedded Postgres', () => {
     expect([first.joined, second.joined]).toEqual([false, true]);
     expect(second.url).toBe(first.url);
     await first.stop();
-    expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await works(second);
     const server = await findPostmaster(second.location);
     await second.stop();
     expect(server).toBeDefined();
@@ -195,7 +203,7 @@ describe('embedded Postgres', () => {
     expect(asked).toEqual([]);
     program.close();
     expect(second.joined).toBe(false);
-    expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await works(second);
     await second.stop();
     expect(unrelated.exitCode).toBeNull();
     unrelated.stdin?.end();
@@ -217,7 +225,7 @@ describe('embedded Postgres', () => {
       await setImmediate();
     };
     const second = await startHere(undefined, { ...systemClock, sleep });
-    expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await works(second);
     await second.stop();
   });
 
@@ -233,12 +241,9 @@ describe('embedded Postgres', () => {
     const script = `#!/bin/sh\nsed "1s/.*/$$/" ${left} > "$2/postmaster.pid"\nsleep 0.3\nexec ${directory}/bin/postgres "$@"\n`;
     await writeFile(join(slow, 'bin', 'postgres'), script, { mode: 0o755 });
     await chmod(left, 0o644);
-    const second = await startEmbeddedPostgres({
-      ...{ dataDir, clock: systemClock, logger, settings: { fsync: 'off' } },
-      binaries: { directory: slow, version },
-    });
+    const second = await startIn(dataDir, { binaries: { directory: slow, version } });
     try {
-      expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+      await works(second);
     } finally {
       await second.stop();
     }
@@ -259,7 +264,7 @@ describe('embedded Postgres', () => {
     };
     await vi.waitFor(restarted, { timeout: 30_000 });
     expect(await second.stop()).toBe(false);
-    expect(await query(first.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await works(first);
     expect(await first.stop()).toBe(true);
   });
 
@@ -267,10 +272,8 @@ describe('embedded Postgres', () => {
     const odd = join(folder, "Daten für 'alle' 数据");
     const use = async (): Promise<void> => {
       for (let round = 0; round < 3; round += 1) {
-        const server = await startEmbeddedPostgres({
-          ...{ dataDir: odd, clock: systemClock, logger, settings: { fsync: 'off' } },
-        });
-        expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+        const server = await startIn(odd);
+        await works(server);
         await server.stop();
       }
     };
@@ -281,8 +284,7 @@ describe('embedded Postgres', () => {
 
   it('says who cannot create the folder', async () => {
     await writeFile(join(folder, 'file'), '');
-    const dataDir = join(folder, 'file', '.data');
-    await expect(startEmbeddedPostgres({ dataDir, clock: systemClock, logger })).rejects.toThrow(
+    await expect(startIn(join(folder, 'file', '.data'))).rejects.toThrow(
       /cannot be created.*check who owns .*file.*DATABASE_URL/,
     );
   });
@@ -291,13 +293,8 @@ describe('embedded Postgres', () => {
     const home = join(folder, 'half', 'postgres');
     await mkdir(join(home, 'cluster.new-crashd'), { recursive: true });
     await writeFile(join(home, 'cluster.new-crashd', 'PG_VERSION'), '18\n');
-    const server = await startEmbeddedPostgres({
-      dataDir: join(folder, 'half'),
-      clock: systemClock,
-      logger,
-      settings: { fsync: 'off' },
-    });
-    expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    const server = await startIn(join(folder, 'half'));
+    await works(server);
     await server.stop();
     expect((await readdir(home)).filter((name) => name.startsWith('cluster'))).toEqual(['cluster']);
   });
@@ -306,8 +303,7 @@ describe('embedded Postgres', () => {
     const home = join(folder, 'other', 'postgres');
     await mkdir(join(home, 'cluster'), { recursive: true });
     await writeFile(join(home, 'cluster', 'PG_VERSION'), '16\n');
-    const start = (): Promise<EmbeddedPostgres> =>
-      startEmbeddedPostgres({ dataDir: join(folder, 'other'), clock: systemClock, logger });
+    const start = () => startIn(join(folder, 'other'));
     await expect(start()).rejects.toThrow(/by Postgres 16.*includes Postgres 18.*DATABASE_URL/);
     await writeFile(join(home, 'cluster', 'PG_VERSION'), '18\n');
     await expect(start()).rejects.toThrow(/password.*cannot be read.*DATABASE_URL/);
@@ -345,14 +341,8 @@ describe('embedded Postgres', () => {
       await chmod(secret, 0o700);
       await cp(installed.directory, join(secret, 'native'), { recursive: true, verbatimSymlinks: true });
       const version = `18.test${process.pid}`;
-      const start = (): Promise<EmbeddedPostgres> =>
-        startEmbeddedPostgres({
-          dataDir: join(secret, '.data'),
-          clock: systemClock,
-          logger,
-          settings: { fsync: 'off' },
-          binaries: { directory: join(secret, 'native'), version },
-        });
+      const binaries = { directory: join(secret, 'native'), version };
+      const start = () => startIn(join(secret, '.data'), { binaries });
       const first = await start();
       try {
         expect(first.location.startsWith(secret)).toBe(false);
@@ -377,7 +367,7 @@ describe('embedded Postgres', () => {
       const user = await startProcess(join(own, '.data'), { uid: 65_534, gid: 65_534 });
       expect(user.note).toBeUndefined();
       expect(user.location).toBe(join(own, '.data', 'postgres'));
-      expect(await query(user.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+      await works(user);
       await user.stop();
       expect(await findPostmaster(user.location)).toBeUndefined();
     });
