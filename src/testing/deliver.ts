@@ -1,6 +1,7 @@
 import { callSink } from '../connector/consumers/call-sink.ts';
 import { demandHandlers } from '../connector/consumers/check-handlers.ts';
 import { DEFAULT_ATTEMPTS, DEFAULT_DEADLINE_MS } from '../connector/consumers/consumers.ts';
+import { isHistoric } from '../connector/consumers/key.ts';
 import {
   type ChangeHandlers,
   createHandlerSink,
@@ -33,7 +34,8 @@ export interface Delivered {
 /**
  * Calls a handler with changes as the connector does: those of a connection one after the other, those of different
  * connections concurrently; a change that fails is repeated with the same key before the next one of its connection, and
- * becomes a dead letter after the last attempt. The waits between the attempts are left out.
+ * becomes a dead letter after the last attempt. Historic changes are left out if the handler skips them, and so are the
+ * waits between the attempts.
  * Throws a TypeError for invalid handlers.
  */
 export async function deliver(
@@ -73,7 +75,10 @@ export async function deliver(
     }
   };
 
-  const queues = Map.groupBy([changes].flat() as Change[], ({ connectionId }) => connectionId);
+  const passed = ([changes].flat() as Change[]).filter(
+    (change) => handlers.historic !== 'skip' || !isHistoric(change),
+  );
+  const queues = Map.groupBy(passed, ({ connectionId }) => connectionId);
   await Promise.all(
     [...queues.values()].map(async (queue) => {
       for (const change of queue) await hand(change);

@@ -61,6 +61,17 @@ describe('deliver', () => {
     ]);
   });
 
+  it('does not call a handler that skips history with historic changes', async () => {
+    const historic: Change = {
+      ...change(4, 'a'),
+      type: 'message.status',
+      data: { status: 'read', previous: 'delivered', historic: true },
+    };
+    const skips = { historic: 'skip', onChange: () => undefined } as const;
+    expect(await deliver(skips, [one, historic])).toMatchObject({ taken: [one], calls: [{ change: one }] });
+    expect((await deliver({ onChange: () => undefined }, [historic])).taken).toEqual([historic]);
+  });
+
   it('refuses the handlers that the connector refuses', async () => {
     const handlers = [{}, undefined, { onChange: () => undefined, attempts: Number('') }] as never[];
     for (const invalid of handlers)
