@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
+import { markDeleted } from '../../../src/connector/db/connection-rows.ts';
 import { readProgress } from '../../../src/connector/reconcile/progress.ts';
 import { delivery, outage, recovery } from '../support/event-fixtures.ts';
 import { ACCOUNT, pollBenchOfTest } from '../support/poll-bench.ts';
@@ -16,7 +17,7 @@ beforeEach(async () => {
 async function mirror(id = 'c1') {
   const [row] = await bench.database.query(
     `select account_id as account, status, needs_reconnect as needs, visible, reason, label,
-            license_status as license, listed_at is not null as listed
+            license_status as license, listed_at is not null as listed, deleted_at is not null as deleted
      from connector.connections where connection_id = $1`,
     [id],
   );
@@ -91,6 +92,16 @@ describe('a listing', () => {
     expect(await mirror()).toMatchObject({ status: 'disconnected', needs: true });
     await bench.poll();
     expect(await mirror()).toMatchObject({ status: 'open', needs: false });
+  });
+
+  it('does not bring back a connection that was deleted during the request', async () => {
+    bench.service.addConnection('c1');
+    await bench.poll();
+    bench.service.onRequest = async ({ path }) => {
+      if (path === '/connections') await markDeleted(bench.database, 'c1', ACCOUNT, bench.clock.now());
+    };
+    await bench.poll();
+    expect(await mirror()).toMatchObject({ deleted: true });
   });
 
   it('keeps values that the service omits', async () => {
