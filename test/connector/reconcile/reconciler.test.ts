@@ -386,6 +386,8 @@ describe('a poll on demand', () => {
     };
     const asked = reconciler.syncNow(ACCOUNT);
     await reached.promise;
+    // The second page is requested before the first one is stored.
+    await expect.poll(() => bench.storedIds()).toHaveLength(100);
     await bench.clock.advance(19_999);
     await bench.clock.advance(120_000);
     expect(await asked).toEqual({ kind: 'unfinished' });
