@@ -8,7 +8,7 @@ import {
   rotateSecret,
 } from '../../../src/connector/accounts/registrations.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
-import { REGISTRATION } from '../../../src/connector/accounts/subscription-store.ts';
+import { makeDue, REGISTRATION } from '../../../src/connector/accounts/subscription-store.ts';
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
@@ -275,6 +275,18 @@ describe('the registrations of a process', () => {
     await registrations.add(await account());
     expect(issued).toEqual(['default registered']);
     expect(puts()).toBe(1);
+    await registrations.close();
+  });
+
+  it('are checked again if they become due during the call', async () => {
+    const registrations = create();
+    await registrations.start();
+    service.onRequest = async ({ method }) => {
+      if (method === 'PUT') await makeDue(database, FIRST_SUBSCRIPTION_ID, clock.now() - 1);
+    };
+    await registrations.add(await account());
+    await registrations.settle();
+    expect(service.requests.map(({ method }) => method)).toEqual(['PUT', 'GET']);
     await registrations.close();
   });
 

@@ -19,17 +19,21 @@ const app = {
 const subscriptionId = appSubscriptionId(app);
 const keyRing = createKeyRing([generateSealingKey()]);
 const database = databaseOfFile();
+/** Waits for nothing. */
+const impatientClock = { ...systemClock, sleep: async () => undefined };
 
 beforeAll(async () => {
   await database.query('insert into connector.subscriptions (id) values ($1)', [subscriptionId]);
 });
 
+let revoked: string[];
+
 /**
- * A consent whose first read after its code was redeemed fails, and whose first commit succeeds, or fails, but is not
- * answered. Returns the account and what was revoked.
+ * A consent whose first read after its code was redeemed fails, and whose first commits succeed, or fail, but are not
+ * answered. Returns the account.
  */
-async function consent(commits: boolean, refreshToken: string, accountId?: string) {
-  const revoked: string[] = [];
+async function consent(commits: boolean, refreshToken: string, accountId?: string, losses = 1) {
+  revoked = [];
   let lost = 0;
   let failing = 0;
   const losing = replaceCalls(database, {
@@ -39,7 +43,7 @@ async function consent(commits: boolean, refreshToken: string, accountId?: strin
       throw new DatabaseUnavailable('lost', 'lost');
     },
     async transaction(...call) {
-      if (lost > 0) return await database.transaction(...call);
+      if (lost === losses) return await database.transaction(...call);
       lost += 1;
       if (commits) await database.transaction(...call);
       throw new DatabaseUnavailable('lost', 'lost', { mayHaveCommitted: true });
@@ -50,7 +54,7 @@ async function consent(commits: boolean, refreshToken: string, accountId?: strin
   const consents = createConsents({
     database: losing,
     keyRing,
-    clock: systemClock,
+    clock: impatientClock,
     logger: silentLogger,
     app,
     baseUrl: SERVICE,
@@ -75,7 +79,7 @@ async function consent(commits: boolean, refreshToken: string, accountId?: strin
   await consents.goOn(started.authorizationUrl.split('/').at(-1) ?? '', secret);
   const { end } = await consents.finish(new URLSearchParams({ state, code: 'code-1' }), secret);
   if (end.kind !== 'connected') throw new Error(`the consent ended as ${end.kind}`);
-  return { accountId: end.accountId, revoked };
+  return end.accountId;
 }
 
 describe.each(['committed', 'not committed'])('a grant whose commit was not answered, %s', (which) => {
@@ -83,16 +87,21 @@ describe.each(['committed', 'not committed'])('a grant whose commit was not answ
 
   it('is the grant of one account and is not revoked', async () => {
     const before = await database.query('select from connector.accounts');
-    const { accountId, revoked } = await consent(commits, 'refresh-1');
+    const accountId = await consent(commits, 'refresh-1');
     expect(revoked).toEqual([]);
     expect(await database.query('select from connector.accounts')).toHaveLength(before.length + 1);
     expect(await readGrant(database, accountId)).toMatchObject({ endedAt: null });
   });
 
   it('is not revoked as the one that it replaces', async () => {
-    const { accountId } = await consent(commits, 'refresh-1');
-    const { revoked } = await consent(commits, 'refresh-2', accountId);
+    const accountId = await consent(commits, 'refresh-1');
+    await consent(commits, 'refresh-2', accountId);
     // After a commit that was not answered, it is no longer known which one it has replaced.
     expect(revoked).toEqual(commits ? [] : ['refresh-1']);
   });
+});
+
+it('a grant is not revoked while nobody knows whether it is stored', async () => {
+  await expect(consent(true, 'refresh-1', undefined, 6)).rejects.toThrow('lost');
+  expect(revoked).toEqual([]);
 });
