@@ -332,6 +332,17 @@ describe('the consumer of the handler', () => {
     expect(taken).toEqual([]);
   });
 
+  it('shows the five parked connections that are closest to a dead letter', async () => {
+    await create({ name: 'crm', kind: 'http', url: ADDRESS });
+    await world.database.query(
+      `insert into connector.parked (consumer, key, partition, connection_id, seq, due_at, attempts, since)
+       select 'crm', 'p' || n, 0, 'p' || n, n, 0, n, 0 from generate_series(1, 7) n`,
+    );
+    const { count, first } = (await show('crm')).parked;
+    expect(count).toBe(7);
+    expect(first.map(({ attempts }) => attempts)).toEqual([7, 6, 5, 4, 3]);
+  });
+
   it('settings are changed one by one', async () => {
     const before = await show('handler');
     const { body } = await ask('PATCH', '/v1/consumers/handler', {

@@ -253,20 +253,27 @@ describe('a process that exits by itself', () => {
     expect(story.at(-1)).toBe('2 serves as 1');
   });
 
-  it('is restarted after 0, 1, 2, 4, 8, 16, 30, 30 s, and the third failure is reported as a crash loop', async () => {
-    await started(1);
-    const born: number[] = [];
-    birth = (each) => {
-      born.push(clock.elapsed());
-      each.end(1);
-    };
-    launched(1).end(1);
-    for (let second = 0; second < 92; second += 1) await clock.advance(1_000);
-    expect(born).toEqual([0, 1_000, 3_000, 7_000, 15_000, 31_000, 61_000, 91_000]);
-    const loops = lines.filter((line) => line.includes('crash loop'));
-    expect(loops).toHaveLength(7);
-    expect(loops[0]).toContain('"process":1,"failed":3,"delayMs":2000');
-  });
+  it.each([
+    ['before it serves', false],
+    ['as soon as it serves', true],
+  ])(
+    '%s is restarted after 0, 1, 2, 4, 8, 16, 30, 30 s, and the third failure is reported as a crash loop',
+    async (_, serves) => {
+      await started(1);
+      const born: number[] = [];
+      birth = (each) => {
+        born.push(clock.elapsed());
+        if (serves) each.serve();
+        each.end(1);
+      };
+      launched(1).end(1);
+      for (let second = 0; second < 92; second += 1) await clock.advance(1_000);
+      expect(born).toEqual([0, 1_000, 3_000, 7_000, 15_000, 31_000, 61_000, 91_000]);
+      const loops = lines.filter((line) => line.includes('crash loop'));
+      expect(loops).toHaveLength(7);
+      expect(loops[0]).toContain('"process":1,"failed":3,"delayMs":2000');
+    },
+  );
 
   it('counts as healthy again after a minute', async () => {
     await started(1);
