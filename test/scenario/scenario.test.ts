@@ -88,14 +88,17 @@ describe('a scenario that is shrunk', () => {
   const WRONG = { of: 'message 1, in the connector', field: 'status', expected: 'read', actual: 'delivered' };
   const [hello] = readScenario(FILE).causes;
   if (hello === undefined) throw new Error('the file has no cause');
-  const send = { ...hello, cause: 2, path: '/v1/messages', body: { connectionId: '$connection1' } };
+  const send = { ...hello, cause: 2, path: '/v1/messages', body: { messageId: '$message1' } };
   const causes = [
     hello,
     send,
     { ...hello, cause: 3, path: '/clock/advance', body: {} },
     { ...hello, cause: 4 },
   ];
-  const names = { $connection1: { phoneNumber: '447700900101', nth: 1 } };
+  const names = {
+    $connection1: { phoneNumber: '447700900101', nth: 1 },
+    $message1: { message: 'incoming', connection: '$connection1', peer: '447700900201', nth: 1 },
+  } as const;
   const scenario = {
     ...readScenario(FILE),
     causes,

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/connector/changes.ts';
 import { deliver, failsThenTakes } from '../../src/testing/deliver.ts';
 
-const change = (seq: number, connectionId: string): Change => ({
+const change = (seq: number, connectionId: string, historic = false): Change => ({
   seq,
   at: '2026-01-01T00:00:00.000Z',
   accountId: 'first',
   connectionId,
   type: 'message.status',
   messageId: `m${seq}`,
-  data: { status: 'read', previous: 'delivered', historic: false },
+  data: { status: 'read', previous: 'delivered', historic },
 });
 const [one, two, other] = [change(1, 'a'), change(2, 'a'), change(3, 'b')];
 
@@ -62,11 +62,7 @@ describe('deliver', () => {
   });
 
   it('does not call a handler that skips history with historic changes', async () => {
-    const historic: Change = {
-      ...change(4, 'a'),
-      type: 'message.status',
-      data: { status: 'read', previous: 'delivered', historic: true },
-    };
+    const historic = change(4, 'a', true);
     const skips = { historic: 'skip', onChange: () => undefined } as const;
     expect(await deliver(skips, [one, historic])).toMatchObject({ taken: [one], calls: [{ change: one }] });
     expect((await deliver({ onChange: () => undefined }, [historic])).taken).toEqual([historic]);
