@@ -6,6 +6,31 @@ const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
 /** The metrics of polling. Created once per process. */
 export function createPollMetrics(metrics: Metrics) {
+  const ofAccounts = {
+    coverageLag: metrics.gauge(
+      'connector_coverage_lag_seconds',
+      'Time between the newest message that polling reached and the watermark.',
+      ['account'],
+    ),
+    ahead: metrics.gauge(
+      'connector_service_ahead_seconds',
+      'How far the newest message is dated after both our clock and the clock of the service.',
+      ['account'],
+    ),
+    openStatuses: metrics.gauge(
+      'connector_open_statuses',
+      'Statuses of the last seven days that can still move forward.',
+      ['account'],
+    ),
+    backOff: metrics.gauge('connector_poll_back_off_seconds', 'Time until the next poll after failures.', [
+      'account',
+    ]),
+    lastGood: metrics.gauge(
+      'connector_poll_last_good_timestamp_seconds',
+      'When the last successful poll ended.',
+      ['account'],
+    ),
+  };
   return {
     seconds: metrics.histogram('connector_poll_seconds', 'Duration of polls, by outcome.', SECONDS, {
       name: 'outcome',
@@ -41,28 +66,10 @@ export function createPollMetrics(metrics: Metrics) {
       'What polling found that no webhook delivered within its three attempts.',
       { name: 'what', values: ['message', 'status'] },
     ),
-    coverageLag: metrics.gauge(
-      'connector_coverage_lag_seconds',
-      'Time between the newest message that polling reached and the watermark.',
-      ['account'],
-    ),
-    ahead: metrics.gauge(
-      'connector_service_ahead_seconds',
-      'How far the newest message is dated after both our clock and the clock of the service.',
-      ['account'],
-    ),
-    openStatuses: metrics.gauge(
-      'connector_open_statuses',
-      'Statuses of the last seven days that can still move forward.',
-      ['account'],
-    ),
-    backOff: metrics.gauge('connector_poll_back_off_seconds', 'Time until the next poll after failures.', [
-      'account',
-    ]),
-    lastGood: metrics.gauge(
-      'connector_poll_last_good_timestamp_seconds',
-      'When the last successful poll ended.',
-      ['account'],
-    ),
+    ...ofAccounts,
+    /** An account is no longer polled: what was last measured of it would look like polls that stand still. */
+    forget(account: string): void {
+      for (const gauge of Object.values(ofAccounts)) gauge.remove({ account });
+    },
   };
 }

@@ -248,6 +248,7 @@ export function createReconciler(options: ReconcilerOptions) {
     end(accountId: string): void {
       begun.delete(accountId);
       memory.forget(accountId);
+      options.metrics.forget(accountId);
     },
     pollSoon,
     syncNow,

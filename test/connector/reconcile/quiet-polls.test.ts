@@ -31,8 +31,14 @@ const readConnection = async () => {
   return row;
 };
 
-it('an account that was removed and added again is polled with its new key', async () => {
-  await bench.database.query('truncate connector.accounts, connector.subscriptions, connector.poll_states');
+it.each([
+  [
+    'was removed and added again',
+    'truncate connector.accounts, connector.subscriptions, connector.poll_states',
+  ],
+  ['has another key', 'select 1'],
+])('an account that %s is polled with its new key', async (_, before) => {
+  await bench.database.query(before);
   await bench.configure({ service: { baseUrl: bench.service.baseUrl, apiKey: 'key-2' } });
   bench.service.apiKeys.clear();
   bench.service.apiKeys.add('key-2');

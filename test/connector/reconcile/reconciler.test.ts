@@ -86,6 +86,22 @@ describe('the polling period', () => {
     expect(await shown('connector_poll_seconds_sum')).toEqual([1, 0.5]);
   });
 
+  it('leaves no figure of an account that was removed', async () => {
+    const measured = async () =>
+      (
+        await Promise.all(
+          ['coverage_lag', 'service_ahead', 'poll_back_off', 'poll_last_good_timestamp'].map((name) =>
+            bench.metrics.read(`connector_${name}_seconds`),
+          ),
+        )
+      ).flat();
+    bench.service.addMessage('c1', bench.clock.now());
+    await startAndSettle();
+    expect(await measured()).toHaveLength(4);
+    reconciler.end(ACCOUNT);
+    expect([...(await measured()), ...(await bench.metrics.read('connector_open_statuses'))]).toEqual([]);
+  });
+
   it('continues after a restart when it is due, and asks for no sweep of what was swept', async () => {
     await startAndSettle();
     await reconciler.close();
