@@ -19,6 +19,8 @@ export async function setMediaKeeping(db: Queryable, keeps: boolean): Promise<vo
 
 /** A message, as the key of its work: both ids as JSON. */
 const KEY = `json_build_array(m.connection_id, m.id)::text`;
+/** The connection of a key. */
+export const connectionOf = (key: string): string | undefined => (JSON.parse(key) as string[])[0];
 
 /**
  * Up to `limit` keys of files that are due, or planned too far ahead, and that no living process works on. `kind` is that

@@ -4,6 +4,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Base } from '../db/base.ts';
 import type { Lease } from '../db/lease.ts';
 import {
+  connectionOf,
   LONGEST_WAIT_MS,
   noteCopy,
   readDueCopies,
@@ -19,10 +20,13 @@ import { FileUnavailable, type OpenFile } from './open-file.ts';
 import { safeTypeOf } from './safe-type.ts';
 
 const MEDIA = 'media';
-/** Files in the memory of a process at a time. More are stored no sooner, and delay the receiver beside them. */
-const CONCURRENCY = 2;
-/** No file is read faster than 4 MB a second: each piece delays the deliveries that the same process receives. */
-const BYTES_PER_MS = 4 * 1024;
+/**
+ * Files in the memory of a process at a time, half of them of one connection: those that the service does not answer
+ * leave room for others. More are stored no sooner, and delay the receiver beside them.
+ */
+const CONCURRENCY = 4;
+/** No file is read faster than 2 MB a second: each piece delays the deliveries that the same process receives. */
+const BYTES_PER_MS = 2 * 1024;
 /** Files that are ahead by less do not wait, so that small ones never do. */
 const SHORTEST_WAIT_MS = 10;
 /**
@@ -194,6 +198,7 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
   return createWorker(options, {
     kind: MEDIA,
     concurrency: CONCURRENCY,
+    groupOf: connectionOf,
     async readDue(now, limit) {
       const found = isPaused() ? [] : await readDueCopies(database, MEDIA, now, limit);
       return found.flatMap(({ key, plannedAt }) => (dueAtOf(key, plannedAt ?? 0) <= now ? key : []));

@@ -24,7 +24,7 @@ export class KeeperBench {
   /** The file at the service, or why there is none. */
   file: string | FileUnavailable = 'bytes';
   /** Called before the service answers with the file. */
-  onFetch: () => Promise<void> = async () => undefined;
+  onFetch: (url: string) => Promise<void> = async () => undefined;
   /** What is done with the service and the store, in order. */
   log: string[] = [];
   /** How often the feed was told of changes. */
@@ -45,9 +45,10 @@ export class KeeperBench {
   }
 
   /** A message with a file. */
-  async receive(messageId: string): Promise<void> {
-    const file = { text: null, mediaUrl: 'https://files.example/1', mediaType: 'image/png' };
-    const messages = [received('c1', messageId, file)];
+  async receive(messageId: string, connectionId = 'c1'): Promise<void> {
+    const mediaUrl = `https://files.example/${connectionId}`;
+    const file = { text: null, mediaUrl, mediaType: 'image/png' };
+    const messages = [received(connectionId, messageId, file)];
     await commitBatch(this.database, { now: this.clock.now(), messages, via: 'test' });
   }
 
@@ -66,9 +67,9 @@ export class KeeperBench {
       onCommitted: () => {
         this.told += 1;
       },
-      openFile: async () => {
+      openFile: async ({ url }) => {
         this.log.push('fetch');
-        await this.onFetch();
+        await this.onFetch(url);
         if (typeof this.file !== 'string') throw this.file;
         const file = Buffer.from(this.file);
         this.#open += 1;

@@ -70,6 +70,20 @@ it.each([
   },
 );
 
+it('the files of a connection that are not answered leave room for those of others', async () => {
+  const answered = Promise.withResolvers<void>();
+  bench.onFetch = (url) => (url.endsWith('/c1') ? answered.promise : Promise.resolve());
+  for (let n = 1; n <= 12; n += 1) await bench.receive(`hanging-${n}`);
+  await bench.receive('other', 'c2');
+  ({ keeper } = await bench.start());
+  const settled = keeper.settle();
+  await expect.poll(() => bench.read('other')).toMatchObject(STORED);
+  expect(countFetches()).toBe(3);
+  answered.resolve();
+  await settled;
+  expect(await bench.read('hanging-12')).toMatchObject(STORED);
+});
+
 it('a file that cannot be fetched is left to a process whose clock is two hours ahead as long as that plans', async () => {
   bench.file = new FileUnavailable('unreachable', 'the file request returned 503');
   await bench.receive('m1');
