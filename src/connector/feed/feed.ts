@@ -216,7 +216,7 @@ export function createFeed({ database, clock, logger }: Base) {
   return {
     /** Up to `limit` changes with a `seq` above `after`, in order, and where the next page starts. */
     pageAfter: (after: number, limit: number, filter?: ChangeFilter): Promise<ChangePage> =>
-      readChangePage(database, after, limit, filter),
+      readChangePage(database, clock, after, limit, filter),
     position: (): Promise<FeedPosition> => readPosition(database),
     /**
      * Passes every change above `after` to `take`, in order, until `signal` aborts or the feed closes; then it

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Change } from '../../contract/connector/changes.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { feed } from '../db/feed-tables.ts';
@@ -66,6 +67,8 @@ export interface ChangePage {
 
 /** Maximum number of sections that one page scans for changes that pass its filter. */
 const MAX_STRETCHES = 50;
+/** After this time, a page scans no further section: one that is never answered would be asked for again for ever. */
+const SCAN_MS = 2_000;
 
 /**
  * Up to `limit` changes after `after`, in order. With a filter that matches few changes, a page may end
@@ -73,11 +76,13 @@ const MAX_STRETCHES = 50;
  */
 export async function readChangePage(
   database: Queryable,
+  clock: Clock,
   after: number,
   limit: number,
   filter: ChangeFilter = {},
 ): Promise<ChangePage> {
   const found: Change[] = [];
+  const lateAt = clock.elapsed() + SCAN_MS;
   let position = after;
   if (filter.accountId === undefined && filter.connectionId === undefined) {
     found.push(...(await readChanges(database, after, limit + 1)));
@@ -93,6 +98,7 @@ export async function readChangePage(
     found.push(...changes);
     position = reached;
     if (!hasMore && found.length <= limit) return { changes: found, next: position, hasMore };
+    if (clock.elapsed() >= lateAt) break;
   }
   if (found.length <= limit) return { changes: found, next: position, hasMore: true };
   const changes = found.slice(0, limit);

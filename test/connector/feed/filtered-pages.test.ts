@@ -3,6 +3,7 @@ import type { ApiParts } from '../../../src/connector/api/operations.ts';
 import { operateOutbound } from '../../../src/connector/api/outbound.ts';
 import { type ChangeFilter, readChangePage } from '../../../src/connector/feed/read-changes.ts';
 import { deleteOldSends } from '../../../src/connector/outbox/delete-old-sends.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { countBuffers } from '../support/count-buffers.ts';
 import { databaseOfFile } from '../support/event-fixtures.ts';
 
@@ -12,6 +13,7 @@ const SENDS = 30_000;
 const FEW = 60;
 
 const database = databaseOfFile();
+const clock = new ManualClock();
 
 beforeAll(async () => {
   const slowly = { deadlineMs: 60_000 };
@@ -48,29 +50,35 @@ describe('a page of the feed', () => {
     ['of an account with few changes', { accountId: 'b' }, [CHANGES - 1, CHANGES]],
     ['of nothing', { connectionId: 'never' }, []],
   ] as const)('%s finds all matching changes', async (_what, filter: ChangeFilter, expected) => {
-    const { changes, ...end } = await readChangePage(database, 0, 10, filter);
+    const { changes, ...end } = await readChangePage(database, clock, 0, 10, filter);
     expect(changes.map(({ seq }) => seq)).toEqual(expected);
     expect(end).toEqual({ next: CHANGES, hasMore: false });
   });
 
   it('contains the position at which the next one begins', async () => {
-    const first = await readChangePage(database, 0, 1, { connectionId: 'seldom' });
+    const first = await readChangePage(database, clock, 0, 1, { connectionId: 'seldom' });
     expect(first).toMatchObject({ changes: [{ seq: 11 }], next: 11, hasMore: true });
-    const second = await readChangePage(database, 11, 2, { connectionId: 'seldom' });
+    const second = await readChangePage(database, clock, 11, 2, { connectionId: 'seldom' });
     const end = { next: CHANGES, hasMore: false };
     expect(second).toMatchObject({ changes: [{ seq: CHANGES - 1 }, { seq: CHANGES }], ...end });
-    expect(await readChangePage(database, CHANGES, 2, { connectionId: 'seldom' })).toEqual({
+    expect(await readChangePage(database, clock, CHANGES, 2, { connectionId: 'seldom' })).toEqual({
       changes: [],
       ...end,
     });
   });
 
-  it('that finds nothing in 50 sections of the feed ends there, and the feed goes on', async () => {
-    const query = async (text: string, [after]: readonly unknown[] = []) =>
-      text.includes('AS upto') ? [{ upto: Number(after) + 10_000, last_seq: 510_000 }] : [];
+  it.each([
+    ['50 sections of the feed', 0, 500_000],
+    ['2 seconds', 1_000, 20_000],
+  ])('that finds nothing in %s ends there, and the feed goes on', async (_what, ms, reached) => {
+    const query = async (text: string, [after]: readonly unknown[] = []) => {
+      if (text.includes('AS upto')) return [{ upto: Number(after) + 10_000, last_seq: 510_000 }];
+      await clock.advance(ms);
+      return [];
+    };
     const read = (after: number) =>
-      readChangePage({ query } as typeof database, after, 10, { connectionId: 'seldom' });
-    expect(await read(0)).toEqual({ changes: [], next: 500_000, hasMore: true });
+      readChangePage({ query } as typeof database, clock, after, 10, { connectionId: 'seldom' });
+    expect(await read(0)).toEqual({ changes: [], next: reached, hasMore: true });
     expect(await read(500_000)).toEqual({ changes: [], next: 510_000, hasMore: false });
   });
 
@@ -84,12 +92,12 @@ describe('a page of the feed', () => {
         return rows;
       },
     };
-    await readChangePage(perStatement, 0, 10, { connectionId: 'never' });
+    await readChangePage(perStatement, clock, 0, 10, { connectionId: 'never' });
     expect(costs.length).toBeGreaterThan(CHANGES / 10_000);
     // A change of the stretch costs its share of a page and of the index; the feed has six stretches.
     for (const cost of costs) expect(cost).toBeLessThan(20_000);
     costs.length = 0;
-    await readChangePage(perStatement, 40_000, 10);
+    await readChangePage(perStatement, clock, 40_000, 10);
     expect(Math.max(...costs)).toBeLessThan(FEW);
   });
 });
