@@ -1,7 +1,7 @@
 import { type Repeat, repeat } from '../runtime/clock/repeat.ts';
 import type { Queryable } from '../runtime/database/database.ts';
 import { deleteOldCreations } from './connections/creation-store.ts';
-import { readFirstNeeded } from './consumers/consumer-store.ts';
+import { followFirstNeeded } from './consumers/consumer-store.ts';
 import { deleteOldDeadLetters, forgetErrors } from './consumers/dead-letters.ts';
 import type { Base } from './db/base.ts';
 import { deleteOldChanges } from './db/delete-old-changes.ts';
@@ -58,8 +58,8 @@ export function startRetention(options: Base & RetentionDays & { readonly presen
   async function deleteChanges(present: number, stopping: AbortSignal): Promise<void> {
     if (!Number.isFinite(changesMs)) return;
     const before = present - changesMs;
-    const needed = await readFirstNeeded(database);
     const patienceMs = daysOfChanges(changeDays) * DAY_MS;
+    const needed = followFirstNeeded();
     const count = await deleteOldChanges(database, { before, needed, patienceMs, stopping });
     if (count > 0) logger.info({ count }, 'old changes were deleted from the feed');
   }

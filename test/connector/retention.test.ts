@@ -1,13 +1,18 @@
 import { afterEach, expect, it } from 'vitest';
+import { addConsumer, followFirstNeeded } from '../../src/connector/consumers/consumer-store.ts';
+import { replayConsumer } from '../../src/connector/consumers/manage-consumers.ts';
 import { commitBatch } from '../../src/connector/db/commit-batch.ts';
+import { deleteOldChanges } from '../../src/connector/db/delete-old-changes.ts';
 import { beginMessagePeriod } from '../../src/connector/db/message-periods.ts';
 import { makePartitions } from '../../src/connector/db/time-partitions.ts';
 import { numberChanges } from '../../src/connector/feed/sequencer.ts';
 import { type RetentionDays, startRetention } from '../../src/connector/retention.ts';
 import { createPresence, type Presence } from '../../src/connector/work/presence.ts';
+import type { Database } from '../../src/runtime/database/database.ts';
+import { countWaiting } from '../support/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ofTest } from '../support/of-file.ts';
-import { aroundQueries } from '../support/replace-calls.ts';
+import { aroundQueries, replaceCalls } from '../support/replace-calls.ts';
 import { openConnectorDatabase, polled, readAllChanges, silentLogger, T0 } from './support/event-fixtures.ts';
 
 const HOUR = 3_600_000;
@@ -234,6 +239,66 @@ it.each([
   await process.clock.advance(HOUR);
   await ended(process, 2);
   expect(await firstSeq()).toBe(5);
+});
+
+const addCrm = (database: Database, place: number) =>
+  addConsumer(database, { name: 'crm', kind: 'http', createdAt: 0 }, place);
+const replayCrm = (database: Database) => replayConsumer(database, 'crm', { place: 0, skips: false });
+/** Deletes everything that no consumer needs. */
+const deleteUnneeded = (database: Database) =>
+  deleteOldChanges(database, {
+    before: T0 + DAY,
+    needed: followFirstNeeded(),
+    stopping: new AbortController().signal,
+  });
+/** A database whose transactions end with `last`: before they are committed, or after that. */
+const withLast = (when: 'before' | 'after', last: () => Promise<unknown>): Database =>
+  replaceCalls(opened.database, {
+    async transaction(work, options) {
+      const result = await opened.database.transaction(async (tx) => {
+        const made = await work(tx);
+        if (when === 'before') await last();
+        return made;
+      }, options);
+      if (when === 'after') await last();
+      return result;
+    },
+  });
+
+it.each(['replayed', 'added'])(
+  'changes that are left are kept for a consumer that is %s meanwhile',
+  async (how) => {
+    await writeDays(-129, 0);
+    if (how === 'replayed') await addCrm(opened.database, 131);
+    const beginning = withLast('after', () =>
+      how === 'replayed' ? replayCrm(opened.database) : addCrm(opened.database, 0),
+    );
+    expect(await deleteUnneeded(beginning)).toBe(101);
+    expect(await firstSeq()).toBe(102);
+  },
+);
+
+it.each([
+  ['single changes', replayCrm],
+  ['partitions', (database: Database) => addCrm(database, 0)],
+])('a consumer that comes to need %s is waited for until that is committed', async (what, begin) => {
+  if (what === 'partitions')
+    await makePartitions(opened.database, 'changes', T0 - 4 * DAY, { days: 1, ahead: 2 });
+  else await addCrm(opened.database, 6);
+  await writeDays(-4, 0);
+  const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow = withLast('before', async () => {
+    reached.resolve();
+    await goOn.promise;
+  });
+  const beginning = begin(slow);
+  await reached.promise;
+  const deleting = deleteUnneeded(opened.database);
+  await expect.poll(() => countWaiting(opened.database)).toBe(1);
+  goOn.resolve();
+  await beginning;
+  expect(await deleting).toBe(0);
+  expect(await firstSeq()).toBe(1);
 });
 
 it('messages lose their texts although old changes and sends cannot be deleted', async () => {

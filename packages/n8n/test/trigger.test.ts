@@ -145,7 +145,7 @@ describe('the trigger', () => {
     const options = { url: loop.databaseUrl, name: 'test', clock: systemClock, logger: silentLogger };
     const database = openDatabase(options);
     const stopping = new AbortController().signal;
-    await deleteOldChanges(database, { before: systemClock.now() + 1, needed: null, stopping });
+    await deleteOldChanges(database, { before: systemClock.now() + 1, needed: async () => null, stopping });
     await database.close();
     await trigger.activate();
     await hears(trigger, 'kept');

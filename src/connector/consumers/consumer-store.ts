@@ -3,6 +3,7 @@ import type { Change } from '../../contract/connector/changes.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { consumerPlaces, consumers, parked } from '../db/consumer-tables.ts';
+import { needOrDelete } from '../db/delete-old-changes.ts';
 import { heldLease, type Lease } from '../db/lease.ts';
 import { leases, processes } from '../db/process-tables.ts';
 import { changeColumns, presentChange, type StoredChange } from '../feed/present-change.ts';
@@ -37,6 +38,7 @@ export async function addConsumer(
       .onConflictDoNothing()
       .returning({ name: consumers.name });
     if (added.length === 0) return false;
+    await needOrDelete(tx);
     const places = Array.from({ length: PARTITIONS }, (_, partition) => ({
       consumer: row.name,
       partition,
@@ -66,7 +68,7 @@ export async function disableConsumer(
  * The first number in the feed that a consumer still needs: it has not been called with it, or the change is a dead letter.
  * Null without consumers. Throws as `query` does.
  */
-export async function readFirstNeeded(db: Queryable): Promise<number | null> {
+async function readFirstNeeded(db: Queryable): Promise<number | null> {
   const [row] = await db.query<{ seq: number | null }>(
     `SELECT least((SELECT min(place) + 1
                     FROM (SELECT DISTINCT ON (consumer, partition) place FROM connector.consumer_places
@@ -75,6 +77,22 @@ export async function readFirstNeeded(db: Queryable): Promise<number | null> {
                   (SELECT min(seq) FROM connector.dead_letters)) AS seq`,
   );
   return row?.seq ?? null;
+}
+
+/**
+ * `readFirstNeeded` for transactions that follow each other. Until a consumer is added or changed, the number only rises,
+ * so it is not looked for again.
+ */
+export function followFirstNeeded(): typeof readFirstNeeded {
+  let known: { readonly versions: string | null; readonly seq: number | null } | undefined;
+  return async (db) => {
+    const [row] = await db.query<{ versions: string | null }>(
+      `SELECT string_agg(name || ' ' || version, ',' ORDER BY name) AS versions FROM connector.consumers`,
+    );
+    const versions = row?.versions ?? null;
+    if (known?.versions !== versions) known = { versions, seq: await readFirstNeeded(db) };
+    return known.seq;
+  };
 }
 
 /** Who takes part in a consumer: names and owners of the leases of its members and partitions. */
@@ -137,6 +155,22 @@ export async function readParked(
     .select(columns)
     .from(parked)
     .where(and(eq(parked.consumer, consumer), inArray(parked.partition, [...partitions])));
+}
+
+const LOST_ENTRIES = `
+DELETE FROM connector.parked_entries e
+ WHERE e.consumer = $1 AND e.seq <= (SELECT f.deleted_seq FROM connector.feed f)
+   AND NOT EXISTS (
+     SELECT FROM (SELECT n.* FROM connector.change_batches n
+                   WHERE n.last_seq >= e.seq ORDER BY n.last_seq LIMIT 1) b
+       JOIN connector.changes h ON h.batch = b.id AND h.at = b.changed_at AND h.position = b.size - (b.last_seq - e.seq))`;
+
+/**
+ * Deletes entries whose changes are not in the feed any more, as an earlier version could leave them: nothing would ever
+ * end them, and later changes would be kept for them. Throws as `query` does.
+ */
+export async function deleteLostEntries(db: Queryable, consumer: string): Promise<void> {
+  await db.query(LOST_ENTRIES, [consumer]);
 }
 
 /** Maximum number of entries of a key that are read at once. */

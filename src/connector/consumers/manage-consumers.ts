@@ -5,6 +5,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { needOrDelete } from '../db/delete-old-changes.ts';
 import {
   changeBatches,
   consumerPlaces,
@@ -136,6 +137,7 @@ export async function replayConsumer(
       .where(eq(name, consumer))
       .returning({ name });
     if (found.length === 0) return false;
+    await needOrDelete(tx);
     await revokeLeases(tx, leasesOf(consumer));
     await db.update(consumerPlaces).set({ place, open: false }).where(eq(consumerPlaces.consumer, consumer));
     const { seq, key } = parkedEntries;

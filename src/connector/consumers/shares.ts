@@ -4,6 +4,7 @@ import type { Presence } from '../work/presence.ts';
 import {
   CONSUMER,
   type ConsumerRow,
+  deleteLostEntries,
   MEMBER,
   openPartition,
   readParked,
@@ -140,6 +141,7 @@ export function createShares(options: SharesOptions) {
     const free = Array.from({ length: PARTITIONS }, (_, number) => number).filter(
       (number) => !held.has(number) && !taken.has(`${CONSUMER}:${name}/${number}`),
     );
+    if (free.length > 0) await deleteLostEntries(database, name);
     // All of them have ended before the process leaves, also if one of them fails.
     const ends = await Promise.allSettled(free.slice(0, Math.max(0, share - held.size)).map(take));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;

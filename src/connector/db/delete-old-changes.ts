@@ -1,5 +1,13 @@
-import type { Database } from '../../runtime/database/database.ts';
+import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { dropPartition, listPartitions, type TimePartition } from './time-partitions.ts';
+
+/**
+ * For a transaction that deletes changes, or in which a consumer comes to need earlier ones than before. One at a time:
+ * each sees what the other did. Throws as `query` does.
+ */
+export async function needOrDelete(tx: Queryable): Promise<void> {
+  await tx.query('SELECT pg_advisory_xact_lock(7204118)');
+}
 
 /** Batches that one statement deletes: some thousand changes at most. */
 const SLICE = 100;
@@ -45,8 +53,8 @@ SELECT (SELECT count(*) FROM old)::integer AS batches, (SELECT count(*) FROM gon
 export interface OldChanges {
   /** They were made before this time, epoch ms. */
   readonly before: number;
-  /** None from this number on. Null: no consumer needs any. */
-  readonly needed: number | null;
+  /** None from this number on, looked at in each transaction. Null: no consumer needs any. */
+  readonly needed: (tx: Queryable) => Promise<number | null>;
   /** What can be deleted with its partition at most so much later stays until then. */
   readonly patienceMs?: number;
   readonly stopping: AbortSignal;
@@ -72,9 +80,13 @@ export async function deleteOldChanges(
     if (stopping.aborted) return deleted;
   }
   for (;;) {
-    const [row] = await database.query<{ batches: number; changes: number }>(DELETE, [kept, needed]);
-    deleted += row?.changes ?? 0;
-    if ((row?.batches ?? 0) < SLICE || stopping.aborted) return deleted;
+    const { batches, changes } = await database.transaction(async (tx) => {
+      await needOrDelete(tx);
+      const [row] = await tx.query<{ batches: number; changes: number }>(DELETE, [kept, await needed(tx)]);
+      return row ?? { batches: 0, changes: 0 };
+    });
+    deleted += changes;
+    if (batches < SLICE || stopping.aborted) return deleted;
   }
 }
 
@@ -82,11 +94,12 @@ export async function deleteOldChanges(
 async function dropChanges(
   database: Database,
   { name, from, to }: TimePartition,
-  needed: number | null,
+  needed: OldChanges['needed'],
 ): Promise<number | null> {
   let changes = 0;
   const isDropped = await dropPartition(database, name, async (tx) => {
-    const [row] = await tx.query<{ changes: number }>(RELEASE, [from, to, needed]);
+    await needOrDelete(tx);
+    const [row] = await tx.query<{ changes: number }>(RELEASE, [from, to, await needed(tx)]);
     changes = row?.changes ?? 0;
     return row !== undefined;
   });

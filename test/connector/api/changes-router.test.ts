@@ -172,7 +172,9 @@ describe('a position after which changes were deleted', () => {
       await feed.settle();
     }
     const stopping = new AbortController().signal;
-    expect(await deleteOldChanges(database, { before: T0 + DAY, needed: null, stopping })).toBe(3);
+    expect(await deleteOldChanges(database, { before: T0 + DAY, needed: async () => null, stopping })).toBe(
+      3,
+    );
   });
 
   it.each([
@@ -223,7 +225,7 @@ describe('a position after which changes were deleted', () => {
     outgoing.end();
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
     const stopping = new AbortController().signal;
-    await deleteOldChanges(database, { before: Number.MAX_SAFE_INTEGER, needed: null, stopping });
+    await deleteOldChanges(database, { before: Number.MAX_SAFE_INTEGER, needed: async () => null, stopping });
     let text = '';
     for await (const chunk of response.setEncoding('utf8')) {
       text += chunk;

@@ -116,7 +116,7 @@ describe('a consumer whose next changes were deleted from the feed', () => {
     const remove = async () =>
       void (await deleteOldChanges(bench.database, {
         before,
-        needed: null,
+        needed: async () => null,
         stopping: new AbortController().signal,
       }));
     if (when === 'before it reads') await remove();
@@ -136,6 +136,36 @@ describe('a consumer whose next changes were deleted from the feed', () => {
         return got;
       })
       .toEqual(['kept']);
+    await next.close();
+  });
+
+  it('forgets those of parked connections, and calls what is left', async () => {
+    let end: CallEnd = { kind: 'failed', error: new Error('no') };
+    const got: unknown[] = [];
+    const take: Sink['call'] = async (call) => {
+      if (end.kind === 'taken') got.push(...textsOf(call));
+      return end;
+    };
+    const { consumer } = await consumerOf(take);
+    const [left, forgotten] = [newId(), newId()];
+    for (const connection of [left, forgotten]) await bench.tell(connection, 'deleted');
+    await bench.clock.advance(1_000);
+    const before = bench.clock.now();
+    await bench.tell(left, 'kept');
+    await consumer.settle();
+    await consumer.close();
+    const entries = () => bench.database.query('SELECT key FROM connector.parked_entries ORDER BY seq');
+    expect(await entries()).toEqual([left, forgotten, left].map((key) => ({ key })));
+    const stopping = new AbortController().signal;
+    await deleteOldChanges(bench.database, { before, needed: async () => null, stopping });
+    // As a version left it that knew of no such entry.
+    await bench.database.query('DELETE FROM connector.parked WHERE key = $1', [forgotten]);
+    end = TAKEN;
+    const next = await consumerWith(take, {});
+    expect(await entries()).toEqual([{ key: left }]);
+    await bench.pass(60_000, next);
+    expect(got).toEqual(['kept']);
+    expect(await entries()).toEqual([]);
     await next.close();
   });
 });

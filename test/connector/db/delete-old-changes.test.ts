@@ -32,7 +32,7 @@ async function write(...days: readonly number[]): Promise<void> {
 
 const seqs = async () => (await readAllChanges(database)).map(({ seq }) => seq);
 const drop = (before: number, needed: number | null = null, stopping = going, patienceMs = 0) =>
-  deleteOldChanges(database, { before: T0 + before * DAY, needed, patienceMs, stopping });
+  deleteOldChanges(database, { before: T0 + before * DAY, needed: async () => needed, patienceMs, stopping });
 
 it('deletes the changes made before a time, and says in the feed up to which number', async () => {
   await write(0, 1, 2, 3);

@@ -288,7 +288,7 @@ describe('the feed', () => {
     const deleting = aroundQueries(database, async (_text, run) => {
       statements += 1;
       if (statements === at)
-        await deleteOldChanges(database, { before: T0 + 1, needed: null, stopping: stop.signal });
+        await deleteOldChanges(database, { before: T0 + 1, needed: async () => null, stopping: stop.signal });
       return await run();
     });
     const cut = createFeed({ database: deleting, clock, logger: silentLogger });
