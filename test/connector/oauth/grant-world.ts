@@ -1,56 +1,24 @@
 import { afterEach, beforeEach, expect } from 'vitest';
 import type { ConnectorOptions } from '../../../src/connector/connector.ts';
-import {
-  type ConnectorAccount,
-  connectorAccountList,
-  type StartedGrant,
-  startedGrant,
-} from '../../../src/contract/connector/accounts.ts';
+import { connectorAccountList, startedGrant } from '../../../src/contract/connector/accounts.ts';
 import { syncStatus } from '../../../src/contract/connector/sync.ts';
-import { Browser, type Visit } from '../../support/browser.ts';
+import { Browser } from '../../support/browser.ts';
 import { ofFile } from '../../support/of-file.ts';
-import { type Answer, ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
+import { ConnectorWorld, type RunningConnector } from '../support/running-connector.ts';
 import { ScriptedAuthServer } from '../support/scripted-auth-server.ts';
 
 export const MINUTE = 60_000;
 /** Signing secret of the app's webhook. */
 export const APP_SECRET = 'app-webhook-secret-1';
 
-/** A connector that is an OAuth app, with a scripted authorization server and a scripted service. */
-export interface GrantWorld {
-  readonly world: ConnectorWorld;
-  readonly auth: ScriptedAuthServer;
-  /** Serves and works. */
-  readonly running: RunningConnector;
-  /** A process on the same database that serves alone. */
-  readonly other: RunningConnector;
-  readonly ask: RunningConnector['ask'];
-  listed(): Promise<ConnectorAccount[]>;
-  accountOf(id: string): Promise<ConnectorAccount | undefined>;
-  /** The customer's browser. Another one is made by `openBrowser`. */
-  readonly browser: Browser;
-  /** A browser to which the connector's public address leads, to one of its processes. */
-  openBrowser(to?: () => RunningConnector): Browser;
-  /** What the CRM is told: the start address. */
-  start(body?: object): Promise<StartedGrant>;
-  /** Starts a consent, and goes on from its start page: `authorizationUrl` is the service's own. */
-  begin(body?: object): Promise<StartedGrant & { readonly startUrl: string }>;
-  /** A browser comes back, to any process. */
-  comeBack(query: string, browser?: Browser): Promise<Visit>;
-  /** A whole consent; answers the account that was made, or that has a new grant. */
-  connect(body?: object): Promise<string>;
-  sync(accountId: string): Promise<Answer>;
-  /** One poll, and the code with which it failed; null: it went through. */
-  poll(accountId: string): Promise<string | null>;
-}
-
-interface Parts extends Pick<GrantWorld, 'world' | 'auth' | 'running' | 'other'> {}
-
 /** Public address of the connector, as `ScriptedAuthServer` registers it. */
 export const PUBLIC_URL = 'http://127.0.0.1:4020';
 
-/** Opens one for the tests of a file, and empties it after each. */
-export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {}): GrantWorld {
+/**
+ * Opens a connector that is an OAuth app, with a scripted authorization server and a scripted service, for the tests of
+ * a file, and empties it after each.
+ */
+export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {}) {
   const parts = ofFile(
     () => openParts(options),
     async ({ world, auth }) => {
@@ -60,7 +28,7 @@ export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {
   );
   let browser: Browser;
   beforeEach(() => {
-    browser = grants.openBrowser();
+    browser = openBrowser();
     const { service } = parts.world;
     service.connections = [];
     service.messages = [];
@@ -69,8 +37,8 @@ export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {
     const { auth, world, running } = parts;
     auth.fault = () => undefined;
     world.service.fault = () => undefined;
-    for (const { id, kind } of await grants.listed()) {
-      if (kind === 'oauth') await grants.ask('DELETE', `/v1/accounts/${id}`);
+    for (const { id, kind } of await listed()) {
+      if (kind === 'oauth') await ask('DELETE', `/v1/accounts/${id}`);
     }
     await running.connector.settle();
     await running.runPolls();
@@ -78,61 +46,80 @@ export function useGrants(options: Pick<Partial<ConnectorOptions>, 'logger'> = {
     await world.clock.advance(1_000);
   });
 
-  const grants: GrantWorld = {
+  const ask: RunningConnector['ask'] = (...call) => parts.running.ask(...call);
+
+  async function listed() {
+    const answer = await ask('GET', '/v1/accounts');
+    expect(answer).toMatchObject({ status: 200 });
+    return connectorAccountList.parse(answer.body).accounts;
+  }
+
+  /** A browser to which the connector's public address leads, to one of its processes. */
+  function openBrowser(to = () => parts.other): Browser {
+    return new Browser({ [PUBLIC_URL]: () => to().url });
+  }
+
+  /** What the CRM is told: the start address. */
+  async function start(body?: object) {
+    const answer = await ask('POST', '/v1/accounts/oauth', body === undefined ? {} : { body });
+    expect(answer.status).toBe(201);
+    return startedGrant.strict().parse(answer.body);
+  }
+
+  /** Starts a consent, and goes on from its start page: `authorizationUrl` is the service's own. */
+  async function begin(body?: object) {
+    const started = await start(body);
+    const startUrl = started.authorizationUrl;
+    return { ...started, startUrl, authorizationUrl: await browser.goOn(startUrl) };
+  }
+
+  /** A browser comes back, to any process. */
+  async function comeBack(query: string, by = browser) {
+    return await by.visit(`${PUBLIC_URL}/oauth/callback?${query}`);
+  }
+
+  return {
     get world() {
       return parts.world;
     },
     get auth() {
       return parts.auth;
     },
+    /** Serves and works. */
     get running() {
       return parts.running;
     },
+    /** A process on the same database that serves alone. */
     get other() {
       return parts.other;
     },
-    ask: (...call) => parts.running.ask(...call),
-    async listed() {
-      const answer = await grants.ask('GET', '/v1/accounts');
-      expect(answer).toMatchObject({ status: 200 });
-      return connectorAccountList.parse(answer.body).accounts;
-    },
-    accountOf: async (id) => (await grants.listed()).find((account) => account.id === id),
+    /** The customer's browser. Another one is made by `openBrowser`. */
     get browser() {
       return browser;
     },
-    openBrowser: (to = () => parts.other) => new Browser({ [PUBLIC_URL]: () => to().url }),
-    async start(body) {
-      const answer = await grants.ask('POST', '/v1/accounts/oauth', body === undefined ? {} : { body });
-      expect(answer.status).toBe(201);
-      return startedGrant.strict().parse(answer.body);
-    },
-    async begin(body) {
-      const started = await grants.start(body);
-      const startUrl = started.authorizationUrl;
-      return { ...started, startUrl, authorizationUrl: await browser.goOn(startUrl) };
-    },
-    comeBack: (query, by = browser) => by.visit(`${PUBLIC_URL}/oauth/callback?${query}`),
-    async connect(body) {
-      const known = new Set((await grants.listed()).map(({ id }) => id));
-      const { authorizationUrl } = await grants.begin(body);
-      expect((await grants.comeBack(grants.auth.approve(authorizationUrl))).status).toBe(200);
+    ...{ ask, listed, openBrowser, start, begin, comeBack },
+    accountOf: async (id: string) => (await listed()).find((account) => account.id === id),
+    /** A whole consent; answers the account that was made, or that has a new grant. */
+    async connect(body?: object) {
+      const known = new Set((await listed()).map(({ id }) => id));
+      const { authorizationUrl } = await begin(body);
+      expect((await comeBack(parts.auth.approve(authorizationUrl))).status).toBe(200);
       await parts.running.runPolls();
-      const added = (await grants.listed()).find(({ id, kind }) => kind === 'oauth' && !known.has(id));
+      const added = (await listed()).find(({ id, kind }) => kind === 'oauth' && !known.has(id));
       return added?.id ?? String((body as { accountId?: string } | undefined)?.accountId);
     },
-    sync: (accountId) => grants.ask('POST', '/v1/sync', { body: { accountId } }),
-    async poll(accountId) {
+    sync: (accountId: string) => ask('POST', '/v1/sync', { body: { accountId } }),
+    /** One poll, and the code with which it failed; null: it went through. */
+    async poll(accountId: string) {
       await parts.running.poll(accountId);
-      const { body } = await grants.ask('GET', `/v1/sync?accountId=${accountId}`);
+      const { body } = await ask('GET', `/v1/sync?accountId=${accountId}`);
       const [account] = syncStatus.parse(body).accounts;
       return account?.lastPoll?.error ?? null;
     },
   };
-  return grants;
 }
 
-async function openParts(options: Partial<ConnectorOptions>): Promise<Parts> {
+async function openParts(options: Partial<ConnectorOptions>) {
   const world = await ConnectorWorld.open();
   const auth = await ScriptedAuthServer.start();
   auth.onAccess = (token, good) => {

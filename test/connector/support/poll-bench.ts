@@ -13,7 +13,7 @@ import { createPollMemory } from '../../../src/connector/reconcile/quiet-polls.t
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
 import type { Database } from '../../../src/runtime/database/database.ts';
 import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
-import { createKeyRing, generateSealingKey, type KeyRing } from '../../../src/runtime/sealing/key-ring.ts';
+import { createKeyRing, generateSealingKey } from '../../../src/runtime/sealing/key-ring.ts';
 import { createTurns } from '../../../src/runtime/turns/turns.ts';
 import type { OpenedDatabase } from '../../support/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -24,27 +24,7 @@ import { ScriptedService } from './scripted-service.ts';
 
 export const ACCOUNT = FIRST_ACCOUNT_ID;
 
-/** A database, a service and a clock of one test's own, with an account that polls the service. */
-export interface PollBench {
-  readonly databaseUrl: string;
-  readonly database: Database;
-  readonly service: ScriptedService;
-  readonly clock: ManualClock;
-  readonly sealingKey: string;
-  readonly keyRing: KeyRing;
-  readonly metrics: ReturnType<typeof createMetrics>;
-  readonly poller: AccountPollerOptions;
-  configure(options?: Partial<FirstAccountOptions>): Promise<void>;
-  /** Polls once, as the period does, unless told otherwise. */
-  poll(request?: Partial<PollRequest>, poller?: Partial<AccountPollerOptions>): Promise<PollOutcome>;
-  /** Ids of all stored messages, in order. */
-  storedIds(): Promise<string[]>;
-  /** The life of another process than the one that polls. */
-  anotherProcess(database?: Database): Promise<Presence>;
-  /** A process is taken for dead. */
-  bury(presence: Presence): Promise<void>;
-  close(): Promise<void>;
-}
+export type PollBench = Awaited<ReturnType<typeof openPollBench>>;
 
 /** A bench for each test of a file. They share a database, which each finds empty. */
 export function pollBenchOfTest(): PollBench {
@@ -66,8 +46,11 @@ async function clearAll(database: Database): Promise<void> {
   await clearTables(database);
 }
 
-/** Opens a bench with a database of its own, or one that benches share. */
-export async function openPollBench(opened?: OpenedDatabase): Promise<PollBench> {
+/**
+ * Opens a database, a service and a clock of one test's own, with an account that polls the service. `opened`: a database
+ * that benches share.
+ */
+export async function openPollBench(opened?: OpenedDatabase) {
   const { url, database, close } = opened ?? (await openConnectorDatabase());
   const logger = silentLogger;
   const service = await ScriptedService.start();
@@ -75,6 +58,7 @@ export async function openPollBench(opened?: OpenedDatabase): Promise<PollBench>
   const sealingKey = generateSealingKey();
   const keyRing = createKeyRing([sealingKey]);
   const metrics = createMetrics();
+  /** The life of another process than the one that polls. */
   const anotherProcess = async (reached = database): Promise<Presence> => {
     const presence = createPresence({ database: reached, clock, logger, works: true });
     await presence.start();
@@ -95,24 +79,23 @@ export async function openPollBench(opened?: OpenedDatabase): Promise<PollBench>
     onCommitted: () => undefined,
     onServiceBack: () => undefined,
   };
-  const bench: PollBench = {
+  const configure = (options: Partial<FirstAccountOptions> = {}) =>
+    configureAccount({
+      database,
+      keyRing,
+      clock,
+      service: { baseUrl: service.baseUrl, apiKey: 'key-1' },
+      ...options,
+    });
+  await configure();
+  return {
     databaseUrl: url,
-    database,
-    service,
-    clock,
-    sealingKey,
-    keyRing,
-    metrics,
-    poller,
-    configure: (options = {}) =>
-      configureAccount({
-        database,
-        keyRing,
-        clock,
-        service: { baseUrl: service.baseUrl, apiKey: 'key-1' },
-        ...options,
-      }),
-    poll: async (request = {}, other = {}) => {
+    ...{ database, service, clock, sealingKey, keyRing, metrics, poller, configure, anotherProcess },
+    /** Polls once, as the period does, unless told otherwise. */
+    poll: async (
+      request: Partial<PollRequest> = {},
+      other: Partial<AccountPollerOptions> = {},
+    ): Promise<PollOutcome> => {
       const options = { ...poller, ...other };
       const held = await options.presence.hold(`${POLL}:${ACCOUNT}`, (lease, signal) =>
         pollAccount(
@@ -131,12 +114,13 @@ export async function openPollBench(opened?: OpenedDatabase): Promise<PollBench>
       );
       return held.held ? held.value : { kind: 'busy' };
     },
+    /** Ids of all stored messages, in order. */
     storedIds: async () => {
       const rows = await database.query<{ id: string }>('select id from connector.messages order by id');
       return rows.map((row) => row.id);
     },
-    anotherProcess,
-    bury: async ({ id }) => {
+    /** A process is taken for dead. */
+    bury: async ({ id }: Presence) => {
       await database.query('delete from connector.processes where id = $1', [id]);
     },
     close: async () => {
@@ -145,6 +129,4 @@ export async function openPollBench(opened?: OpenedDatabase): Promise<PollBench>
       await close();
     },
   };
-  await bench.configure();
-  return bench;
 }

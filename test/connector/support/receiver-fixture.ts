@@ -7,7 +7,7 @@ import type {
   SubscriptionSecrets,
 } from '../../../src/connector/accounts/subscription-secrets.ts';
 import type { AnswerLog } from '../../../src/connector/inbox/answer-log.ts';
-import { createReceiver, type Receiver, type ReceiverLimits } from '../../../src/connector/inbox/receiver.ts';
+import { createReceiver, type ReceiverLimits } from '../../../src/connector/inbox/receiver.ts';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import type { Deadline } from '../../../src/runtime/clock/deadline.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
@@ -17,7 +17,7 @@ import {
   type HttpServer,
   startHttpServer,
 } from '../../../src/runtime/http-server/http-server.ts';
-import { createMetrics, type Metrics } from '../../../src/runtime/metrics/metrics.ts';
+import { createMetrics } from '../../../src/runtime/metrics/metrics.ts';
 import { ACCOUNT, signHeaders, silentLogger } from './event-fixtures.ts';
 
 export const SECRET = 'whsec_of_the_first_subscription';
@@ -61,15 +61,7 @@ export class FixedSecrets implements SubscriptionSecrets {
   }
 }
 
-export interface ReceiverFixture {
-  readonly receiver: Receiver;
-  readonly server: HttpServer;
-  readonly secrets: FixedSecrets;
-  readonly metrics: Metrics;
-  readonly committed: () => number;
-  readonly polled: readonly string[];
-  close(): Promise<void>;
-}
+export type ReceiverFixture = Awaited<ReturnType<typeof startReceiver>>;
 
 /** A receiver behind a real listener, with a 404 of its own kind for everything it passes on. */
 export async function startReceiver(
@@ -80,7 +72,7 @@ export async function startReceiver(
     http?: Partial<HttpLimits>;
     answers?: AnswerLog;
   } = {},
-): Promise<ReceiverFixture> {
+) {
   const secrets = new FixedSecrets(FIRST);
   const metrics = createMetrics();
   const polled: string[] = [];

@@ -27,22 +27,7 @@ export interface Answer {
 }
 
 /** One connector process in this one, listening on a free port. */
-export interface RunningConnector {
-  readonly connector: Connector;
-  readonly notifier: ManualNotifier;
-  readonly url: string;
-  /** Asks with the token, unless told otherwise. */
-  ask(
-    method: string,
-    path: string,
-    options?: { body?: unknown; token?: string | null; raw?: string; headers?: Record<string, string> },
-  ): Promise<Answer>;
-  /** Delivers an event as the service does, signed with this secret. */
-  deliver(event: object, secret: string, signedAt?: number, path?: string): Promise<Answer>;
-  /** Does the polls that were asked for, until nothing is behind. */
-  runPolls(): Promise<void>;
-  /** Has this process poll one account. Default: the first. */
-  poll(accountId?: string): Promise<void>;
+export interface RunningConnector extends ReturnType<typeof drive> {
   stop(): Promise<void>;
 }
 
@@ -142,7 +127,7 @@ function drive(
   database: Database,
   url: string,
   clock: WatchedClock,
-): Omit<RunningConnector, 'stop'> {
+) {
   const read = async (response: Response): Promise<Answer> => {
     const text = await response.text();
     const body: unknown = text.startsWith('{') ? JSON.parse(text) : { text };
@@ -152,7 +137,17 @@ function drive(
     connector,
     notifier,
     url,
-    async ask(method, path, { body, token = TOKEN, raw, headers } = {}) {
+    /** Asks with the token, unless told otherwise. */
+    async ask(
+      method: string,
+      path: string,
+      {
+        body,
+        token = TOKEN,
+        raw,
+        headers,
+      }: { body?: unknown; token?: string | null; raw?: string; headers?: Record<string, string> } = {},
+    ): Promise<Answer> {
       const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
       return await read(
         await fetch(`${url}${path}`, {
@@ -166,13 +161,15 @@ function drive(
         }),
       );
     },
-    async deliver(event, secret, signedAt = clock.now(), path = '/webhooks/messaging') {
+    /** Delivers an event as the service does, signed with this secret. */
+    async deliver(event: object, secret: string, signedAt = clock.now(), path = '/webhooks/messaging') {
       const body = JSON.stringify(event);
       const timestamp = String(signedAt);
       const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
       const headers = { 'x-service-timestamp': timestamp, 'x-service-signature': `sha256=${signature}` };
       return await read(await fetch(`${url}${path}`, { method: 'POST', headers, body }));
     },
+    /** Does the polls that were asked for, until nothing is behind. */
     async runPolls() {
       const soon = await database.query<{ id: string }>(
         'update connector.poll_states set due_at = 0 where due_at <= $1 returning account_id as id',
@@ -181,6 +178,7 @@ function drive(
       for (const { id } of soon) await notifier.deliver(POLL, id);
       await connector.settle();
     },
+    /** Has this process poll one account. */
     async poll(accountId = FIRST_ACCOUNT_ID) {
       await database.query('update connector.poll_states set due_at = 0 where account_id = $1', [accountId]);
       await notifier.deliver(POLL, accountId);
