@@ -232,6 +232,24 @@ export const openProduction = (path: string, answers: Answers): Promise<Page> =>
 export const button = (name: string | RegExp) => screen.findByRole('button', { name });
 export const region = async (name: string) => within(await screen.findByRole('region', { name }));
 
+/** Each of these buttons, after a question if it asks one, says why its call is refused. */
+export async function saysWhyRefused(
+  page: Page,
+  calls: readonly (readonly [name: string | RegExp, call: string])[],
+): Promise<void> {
+  for (const [name, call] of calls) {
+    page.answer({ [call]: new Refusal(500, 'internal_error', `No ${call}.`) });
+    await page.user.click(await button(name));
+    const confirm = screen.queryAllByRole('button', { name })[1];
+    if (confirm !== undefined) await page.user.click(confirm);
+    await waitFor(() =>
+      expect(screen.getAllByRole('alert').map(({ textContent }) => textContent)).toContainEqual(
+        expect.stringContaining(`No ${call}.`),
+      ),
+    );
+  }
+}
+
 /** Waits until what has the focus has this name. */
 export const hasFocus = (name: string | RegExp): Promise<void> =>
   waitFor(() => (typeof name === 'string' ? expect(focused()).toBe(name) : expect(focused()).toMatch(name)));

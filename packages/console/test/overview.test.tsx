@@ -1,7 +1,18 @@
 // @vitest-environment happy-dom
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ACCOUNT_SYNC, at, DELIVERY, DESK, EMPTY, POINT } from './answers.tsx';
-import { openPage, openProduction, Refusal, region, type Sent, screen, waitFor } from './open-page.tsx';
+import {
+  type Answers,
+  button,
+  openPage,
+  openProduction,
+  Refusal,
+  region,
+  type Sent,
+  saysWhyRefused,
+  screen,
+  waitFor,
+} from './open-page.tsx';
 
 const WEBHOOK = {
   subscription: { kind: 'workspace', id: 'w1' },
@@ -69,19 +80,22 @@ describe('the overview', () => {
     }
   });
 
-  it.each([
-    [{ repaired: { messages: 1, statuses: 0 } }, 1],
-    [{ repaired: { messages: 0, statuses: 1 } }, 1],
-    [{ repaired: { messages: 0, statuses: 0 }, undecidedRepairs: 1 }, 1],
-    [{ repaired: { messages: 0, statuses: 0 } }, 0],
-  ])('ticks off that polling repaired something: %j', async (account, count) => {
-    await openPage('/overview', {
-      'GET /connector/v1/sync': {
-        ...EMPTY['GET /connector/v1/sync'],
-        accounts: [{ ...ACCOUNT_SYNC, ...account }],
-      },
-    });
-    await (await region('First steps')).findByText(`${count} of 6 done`);
+  it('ticks off that polling repaired something', async () => {
+    const none = { repaired: { messages: 0, statuses: 0 } };
+    const page = await openPage('/overview');
+    const steps = await region('First steps');
+    for (const [account, count] of [
+      [{ repaired: { messages: 1, statuses: 0 } }, 1],
+      [none, 0],
+      [{ repaired: { messages: 0, statuses: 1 } }, 1],
+      [none, 0],
+      [{ ...none, undecidedRepairs: 1 }, 1],
+    ] as const) {
+      const accounts = [{ ...ACCOUNT_SYNC, ...account }];
+      page.answer({ 'GET /connector/v1/sync': { ...EMPTY['GET /connector/v1/sync'], accounts } });
+      page.hear({ type: 'changed', what: 'connector' });
+      await steps.findByText(`${count} of 6 done`);
+    }
   });
 
   it('shows how webhooks fare without the self-check, and leads to each part', async () => {
@@ -166,33 +180,27 @@ describe('the overview', () => {
     expect(location.search).toBe('?range=day');
   });
 
-  it.each([
-    [0, 'CRM 250 ms to be handled, 7 waiting'],
-    [2, 'CRM 250 ms 2 dead letters'],
-  ])('shows what consumers other than a handler do, with %i dead letters', async (deadLetters, shown) => {
-    const consumers = { ...POINT.consumers, deadLetters };
-    await openProduction('/overview', {
+  it('shows what consumers other than a handler do, and has room for large numbers', async () => {
+    const statistics = (changed: Partial<typeof POINT>): Answers => ({
       'GET /connector/v1/statistics': {
         ...{ at: at(), stepSeconds: 60, from: at(-59 * 60) },
-        points: [{ ...POINT, consumers }],
+        points: [{ ...POINT, ...changed }],
       },
     });
+    const consumers = { ...POINT.consumers, deadLetters: 0 };
+    const page = await openProduction('/overview', statistics({ consumers }));
     const flow = await region('Flow');
-    await waitFor(() =>
-      expect(flow.getAllByRole('listitem').map(({ textContent }) => textContent)).toContain(shown),
-    );
-  });
-
-  it('has room for large numbers between stations', async () => {
+    const has = (shown: string) =>
+      waitFor(() =>
+        expect(flow.getAllByRole('listitem').map(({ textContent }) => textContent)).toContain(shown),
+      );
+    await has('CRM 250 ms to be handled, 7 waiting');
     const webhooks = { ...POINT.webhooks, received: 158_651, unchanged: 0, refused: {} };
-    const consumers = { ...POINT.consumers, failed: 0 };
-    await openProduction('/overview', {
-      'GET /connector/v1/statistics': {
-        ...{ at: at(), stepSeconds: 60, from: at(-59 * 60) },
-        points: [{ ...POINT, webhooks, consumers, changes: 99_999 }],
-      },
-    });
-    const flow = await region('Flow');
+    page.answer(
+      statistics({ webhooks, consumers: { ...consumers, deadLetters: 2, failed: 0 }, changes: 99_999 }),
+    );
+    page.hear({ type: 'changed', what: 'everything' });
+    await has('CRM 250 ms 2 dead letters');
     for (const words of ['159K received', '159K new', '99,999 changes']) await flow.findByText(words);
   });
 
@@ -304,12 +312,7 @@ describe('the overview', () => {
     await waitFor(() => expect(document.title).toBe('(1) Overview · Local sandbox'));
   });
 
-  it.each([
-    ['Say hello', 'POST /sandbox/v1/contacts/447700900201/messages'],
-    ['Lose one', 'POST /sandbox/v1/faults'],
-    ['Remove all', 'DELETE /sandbox/v1/faults'],
-    ['Copy', 'GET /sandbox/v1/info'],
-  ])('says why an action is refused: %s', async (name, call) => {
+  it('says why an action is refused', async () => {
     const rules = [{ id: 'lost', match: { surface: 'webhook' }, action: { type: 'drop' }, hits: 0 }];
     const page = await openPage(
       '/overview',
@@ -319,11 +322,14 @@ describe('the overview', () => {
       },
       { refreshes: false },
     );
-    const action = await screen.findByRole('button', { name });
+    await button('Copy');
     await screen.findByText('live');
-    page.answer({ [call]: new Refusal(500, 'internal_error', 'It failed.') });
-    await page.user.click(action);
-    expect((await screen.findByRole('alert')).textContent).toContain('It failed.');
+    await saysWhyRefused(page, [
+      ['Lose one', 'POST /sandbox/v1/faults'],
+      ['Say hello', 'POST /sandbox/v1/contacts/447700900201/messages'],
+      ['Remove all', 'DELETE /sandbox/v1/faults'],
+      ['Copy', 'GET /sandbox/v1/info'],
+    ]);
   });
 
   it('copies the .env with its secrets, which the page never shows', async () => {

@@ -220,35 +220,18 @@ describe('what the page says of its age', () => {
     expect(document.title).toMatch(/^\(2\) Overview/);
   });
 
-  it.each([
-    ['refuses connections', refused, new Refusal(502, {}), 'The connector does not respond', 'no connector'],
-    ['accepts connections and is silent', silence, silence, 'The connector does not respond', 'no connector'],
-    [
-      'cannot read its database',
-      silence,
-      new Refusal(503, {}),
-      'The database does not respond',
-      'no database',
-    ],
-    [
-      'is not reached by the proxy before it',
-      ofProxy(503),
-      ofProxy(503),
-      'The connector does not respond',
-      'no connector',
-    ],
-    [
-      'has a proxy before it that answers with pages',
-      ofProxy(200),
-      ofProxy(200),
-      'The connector does not respond',
-      'no connector',
-    ],
-    ['answers some calls only', silence, {}, 'Not everything can be read', 'not current'],
-  ])(
-    'is that a connector %s, within ten seconds, and never that all is well',
-    async (_, reads, ready, title, word) => {
-      const page = await open('/overview', CLEAR);
+  it('is what does not respond, within ten seconds, and never that all is well', async () => {
+    const CONNECTOR = ['The connector does not respond', 'no connector'] as const;
+    const page = await open('/overview', CLEAR);
+    for (const [reads, ready, [title, word]] of [
+      [refused, new Refusal(502, {}), CONNECTOR],
+      [silence, silence, CONNECTOR],
+      [silence, new Refusal(503, {}), ['The database does not respond', 'no database']],
+      // A proxy before it, which does not reach it or answers with pages.
+      [ofProxy(503), ofProxy(503), CONNECTOR],
+      [ofProxy(200), ofProxy(200), CONNECTOR],
+      [silence, {}, ['Not everything can be read', 'not current']],
+    ] as const) {
       page.answer({ ...all(reads), 'GET /connector/readyz': ready });
       await pass(10_000);
       const [alert] = screen.getAllByRole('alert');
@@ -267,8 +250,8 @@ describe('what the page says of its age', () => {
       screen.getByText(CLEAR);
       screen.getByText('live');
       expect(screen.queryByText(/^stale/)).toBeNull();
-    },
-  );
+    }
+  });
 
   it('is not that something cannot be read which does not exist', async () => {
     const gone = new Refusal(404, 'not_found', 'No call has this id.');
