@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { chatsOf, describeContact, type StoredMessage, unrecorded } from '../src/screens/phone/chats.ts';
+import type { StoredMessage } from '../../../src/contract/sandbox/messages.ts';
+import { chatsOf, describeContact, unrecorded } from '../src/screens/phone/chats.ts';
 
 const stored = (id: string, peer: string, second: number): StoredMessage => ({
   id,

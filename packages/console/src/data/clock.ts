@@ -23,19 +23,18 @@ export function useRealNow(): number {
 }
 
 /** The query for the virtual time when it was read, and its lead over real time. */
-export const virtualTime = () =>
-  ({
-    queryKey: ['clock'],
-    async queryFn() {
-      const { now, frozen } = await sandbox('GET', '/clock');
-      return { offset: Date.parse(now) - Date.now(), at: Date.parse(now), frozen };
-    },
-  }) as const;
+export const VIRTUAL_TIME = {
+  queryKey: ['clock'],
+  async queryFn() {
+    const { now, frozen } = await sandbox('GET', '/clock');
+    return { offset: Date.parse(now) - Date.now(), at: Date.parse(now), frozen };
+  },
+};
 
 /** Virtual time, moving with real time unless it is frozen. Undefined until it is known. */
 export function useVirtualNow(): { readonly now: number; readonly isFrozen: boolean } | undefined {
   const real = useRealNow();
-  const { data } = useQuery(virtualTime());
+  const { data } = useQuery(VIRTUAL_TIME);
   if (data === undefined) return undefined;
   return { now: data.frozen ? data.at : Math.max(data.at, real + data.offset), isFrozen: data.frozen };
 }

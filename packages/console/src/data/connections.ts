@@ -19,6 +19,12 @@ export const SERVICE_CONNECTIONS = {
   queryFn: async () => (await sandbox('GET', '/connections', { query: { limit: '1000' } })).entries,
 };
 
+/** A connection of the service. */
+export const connectionOf = (id: string) => ({
+  queryKey: ['connections', id],
+  queryFn: () => sandbox('GET', '/connections/{id}', { params: { id } }),
+});
+
 type Named = Pick<ConnectorConnection, 'label' | 'phoneNumber'>;
 
 /** What a connection is called: its label, else its number, else its id. */

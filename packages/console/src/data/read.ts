@@ -3,7 +3,7 @@ import { ApiError } from './client.ts';
 import { useRealNow } from './clock.ts';
 import { mode, queries } from './live.ts';
 import { type Figure, type Outage, outageOf, type Reading, readingOf } from './reading.ts';
-import { syncStatus } from './sync-status.ts';
+import { SYNC_STATUS } from './sync-status.ts';
 
 /** That something does not exist is an answer, not a failure to read. */
 const isGone = (error: Error | null): boolean => error instanceof ApiError && error.status === 404;
@@ -67,7 +67,7 @@ export function useOutage(): Outage | null {
       return { server: server ?? 0, ready: ready ?? 0 };
     },
   });
-  const { data: synced } = useRead({ ...syncStatus(), enabled: hasConnector });
+  const { data: synced } = useRead({ ...SYNC_STATUS, enabled: hasConnector });
   const pollsFail = synced?.accounts.some(({ lastPoll }) => lastPoll?.ok === false) ?? false;
   return data === undefined ? null : outageOf({ ...data, hasConnector, isLate, pollsFail });
 }

@@ -2,8 +2,10 @@ import type { AccountSync } from '../../../../src/contract/connector/sync.ts';
 import { connector } from './client.ts';
 
 /** The query for what the connector reports about its synchronization. */
-export const syncStatus = () =>
-  ({ queryKey: ['sync', 'status'], queryFn: () => connector('GET', '/v1/sync') }) as const;
+export const SYNC_STATUS = {
+  queryKey: ['sync', 'status'],
+  queryFn: () => connector('GET', '/v1/sync'),
+};
 
 /**
  * Until when nothing is missing: the last good poll, if it left no gap; `coveredUntil` stays at the newest message, which

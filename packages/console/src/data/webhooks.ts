@@ -18,12 +18,22 @@ export async function readOwn(): Promise<string> {
   return id === null ? '' : `!workspace:${id}`;
 }
 
-export const webhooks = () =>
-  ({
-    queryKey: ['webhooks'],
-    async queryFn() {
-      const id = await readSelfCheck();
-      const { entries } = await sandbox('GET', '/webhooks', { query: { limit: '1000' } });
-      return entries.filter(({ subscription }) => subscription.id !== id);
-    },
-  }) as const;
+export const WEBHOOKS = {
+  queryKey: ['webhooks'],
+  async queryFn() {
+    const id = await readSelfCheck();
+    const { entries } = await sandbox('GET', '/webhooks', { query: { limit: '1000' } });
+    return entries.filter(({ subscription }) => subscription.id !== id);
+  },
+};
+
+/** What became of all deliveries, and the filter that finds them. */
+export const COUNTS = {
+  queryKey: ['deliveries', 'counts'],
+  async queryFn() {
+    const q = await readOwn();
+    return { ...(await sandbox('GET', '/deliveries/counts', { query: { q } })), q };
+  },
+};
+
+export const FAULTS = { queryKey: ['faults'], queryFn: () => sandbox('GET', '/faults') };

@@ -3,11 +3,11 @@ import Sandbox from 'lucide-react/icons/flask-conical';
 import Find from 'lucide-react/icons/search';
 import Faults from 'lucide-react/icons/zap';
 import { describeMode } from '../../../../src/contract/console/screens.ts';
-import { sandbox } from '../data/client.ts';
 import { useVirtualNow } from '../data/clock.ts';
 import { mode, useStreamState } from '../data/live.ts';
 import { useRead, useScreenReading } from '../data/read.ts';
 import type { Outage } from '../data/reading.ts';
+import { FAULTS } from '../data/webhooks.ts';
 import { Chip } from '../ui/chip.tsx';
 import { Mark } from '../ui/mark.tsx';
 import { showDate, showTime } from '../ui/times.tsx';
@@ -55,7 +55,7 @@ export function Strip({
 
 function SandboxFacts() {
   const time = useVirtualNow();
-  const { data: faults } = useRead({ queryKey: ['faults'], queryFn: () => sandbox('GET', '/faults') });
+  const { data: faults } = useRead(FAULTS);
   const armed = faults?.rules.length;
   return (
     <dl>

@@ -282,5 +282,5 @@ function DrawnRow<Row>(props: RowProps<Row>) {
 }
 
 function cellClass(isMinor: boolean | undefined, align: 'end' | undefined): string {
-  return `cell${isMinor === true ? ' minor' : ''}${align === undefined ? '' : ' end'}`;
+  return `cell cut${isMinor === true ? ' minor' : ''}${align === undefined ? '' : ' end'}`;
 }

@@ -156,7 +156,7 @@ function Group({
     <section aria-label={of === undefined ? title : `${title}, ${of}`}>
       <header>
         <h2>{title}</h2>
-        <span className="faint">{of}</span>
+        <span className="faint cut">{of}</span>
         {action}
       </header>
       {children.length === 0 ? <p className="soft">{empty}</p> : <ul>{children}</ul>}

@@ -1,6 +1,7 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { OutageCause, ShownConnection } from '../../../../../src/contract/sandbox/connections.ts';
 import { sandbox, service } from '../../data/client.ts';
+import { connectionOf } from '../../data/connections.ts';
 import { nameContact } from '../../data/numbers.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
@@ -17,10 +18,7 @@ import { CAUSES, OUTAGES, stateOf } from './states.ts';
 
 /** A connection: the state it is in and why, and everything that can be done to it. */
 export function ConnectionDetail({ id }: { readonly id: string }) {
-  const { data, error } = useRead({
-    queryKey: ['connections', id],
-    queryFn: () => sandbox('GET', '/connections/{id}', { params: { id } }),
-  });
+  const { data, error } = useRead(connectionOf(id));
   if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the connection" />;
   const q = `connection:${id}`;

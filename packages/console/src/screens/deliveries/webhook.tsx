@@ -4,7 +4,7 @@ import { ApiError, atField, connector, isOf, sandbox, service } from '../../data
 import { writeAsContact } from '../../data/contact.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
-import { webhooks } from '../../data/webhooks.ts';
+import { WEBHOOKS } from '../../data/webhooks.ts';
 import { Facts } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Field, Form, Submit } from '../../ui/form.tsx';
@@ -91,7 +91,7 @@ function Webhook({
   readonly connectorAddress: string | null;
 }) {
   const headers = { 'x-workspace-id': workspaceId };
-  const registered = useRead(webhooks());
+  const registered = useRead(WEBHOOKS);
   const tunnels = useRead(TUNNELS);
   /** All changes share it. Those that the connector makes return no secret: only the connector knows it. */
   const change = useAction({

@@ -11,6 +11,7 @@ import { SANDBOX_PREFIX, sandbox, shapeRequest } from '../../data/client.ts';
 import { queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
+import { FAULTS } from '../../data/webhooks.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { showCount } from '../../ui/count.ts';
@@ -33,17 +34,14 @@ import {
 import './dock.css';
 
 const store = (faults: Faults | undefined): void => {
-  if (faults !== undefined) queries.setQueryData(['faults'], faults);
+  if (faults !== undefined) queries.setQueryData(FAULTS.queryKey, faults);
 };
 
 const remove = (id: string): Promise<Faults> => sandbox('DELETE', '/faults/{id}', { params: { id } });
 
 /** The fault rules: the active ones with their hits, presets, and a custom rule. */
 export function FaultsPane() {
-  const { data, error } = useRead({
-    queryKey: ['faults'],
-    queryFn: () => sandbox('GET', '/faults'),
-  });
+  const { data, error } = useRead(FAULTS);
   if (error !== null) return <ReadFailure error={error} />;
   if (data === undefined) return <Loading label="Loading the faults" />;
   return (

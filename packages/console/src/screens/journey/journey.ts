@@ -36,8 +36,8 @@ export interface Step {
   readonly lane: Lane;
   readonly title: string;
   readonly tone: Tone;
-  readonly virtual: number | undefined;
-  readonly real: number | undefined;
+  readonly virtual?: number | undefined;
+  readonly real?: number | undefined;
   /** Names and values that are shown when the step is opened. */
   readonly facts: readonly (readonly [name: string, value: string])[];
   readonly place?: Place;
@@ -136,7 +136,6 @@ function stepOfCall({ id, at, method, path, tool, status, code, ms, trace }: Api
     title: `${method} ${path}${tool === undefined ? '' : ` ${tool}`} answered ${status ?? 'by a reset'}${code === null ? '' : ` ${code}`}`,
     tone: status !== null && status < 400 ? 'good' : 'bad',
     virtual: Date.parse(at),
-    real: undefined,
     facts: [
       ['Took', `${Math.round(ms)} ms`],
       ...(refused === undefined
@@ -149,7 +148,7 @@ function stepOfCall({ id, at, method, path, tool, status, code, ms, trace }: Api
 
 function stepsOfStored(stored: StoredMessage, wasSentByCall: boolean): Step[] {
   const { direction, peer, connectionId, createdAt, status, mediaType } = stored;
-  const times = { virtual: Date.parse(createdAt), real: undefined };
+  const times = { virtual: Date.parse(createdAt) };
   const what = mediaType === null ? 'a text' : 'a file';
   if (direction === 'outgoing' && wasSentByCall) return [];
   const written: Step = {
@@ -190,7 +189,7 @@ function toneOfEntry({ changed, reason, send, outcome }: TraceEntry): Tone {
 
 function stepsOfEntry(entry: TraceEntry, place: number): Step[] {
   const { at, source, event, status, changed, explanation, seqs, walk, delivery, send } = entry;
-  const time = { virtual: undefined, real: Date.parse(at) };
+  const time = { real: Date.parse(at) };
   const isOfCrm = send?.attempts === 0 && entry.outcome === 'queued';
   const facts: (readonly [string, string | number | null])[] = [
     ['Source', source],
@@ -240,7 +239,6 @@ function stepOfLetter({ id, at, attempts, lastError, change }: DeadLetter): Step
     lane: 'crm',
     title: `The handler failed with change ${change.seq}, which was set aside`,
     tone: 'bad',
-    virtual: undefined,
     real: Date.parse(at),
     facts: [
       ['Calls', String(attempts)],
@@ -340,7 +338,6 @@ export function buildJourney(facts: JourneyFacts): Journey {
             lane: 'service',
             title: 'The service created it',
             tone: 'good',
-            virtual: undefined,
             real: Date.parse(trace.message.createdAt),
             facts: [['Connection', trace.message.connectionId]],
           },

@@ -7,7 +7,7 @@ import { sandbox } from '../../data/client.ts';
 import { CONTACT, writeAsContact } from '../../data/contact.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
-import { syncStatus } from '../../data/sync-status.ts';
+import { SYNC_STATUS } from '../../data/sync-status.ts';
 import { useAction } from '../../data/use-action.ts';
 import { readOwn } from '../../data/webhooks.ts';
 import { Button } from '../../ui/button.tsx';
@@ -57,7 +57,7 @@ export function FirstSteps() {
     queryFn: readSteps,
     enabled: isShown,
   });
-  const { data: synced } = useRead({ ...syncStatus(), enabled: mode().connector });
+  const { data: synced } = useRead({ ...SYNC_STATUS, enabled: mode().connector });
   const seen = useSeenSteps();
   const navigate = useNavigate();
   const say = useAction({ mutationFn: (connectionId: string) => writeAsContact(connectionId, 'Hello') });

@@ -1,24 +1,14 @@
 import { Link } from '@tanstack/react-router';
 import WebhookIcon from 'lucide-react/icons/webhook';
 import type { RegisteredWebhook } from '../../../../../src/contract/sandbox/deliveries.ts';
-import { sandbox } from '../../data/client.ts';
 import { useRead } from '../../data/read.ts';
-import { readOwn, webhooks } from '../../data/webhooks.ts';
+import { COUNTS, WEBHOOKS } from '../../data/webhooks.ts';
 import { AsOf } from '../../ui/as-of.tsx';
-
-export const counts = () =>
-  ({
-    queryKey: ['deliveries', 'counts'],
-    async queryFn() {
-      const q = await readOwn();
-      return { ...(await sandbox('GET', '/deliveries/counts', { query: { q } })), q };
-    },
-  }) as const;
 
 /** The webhooks with their last deliveries, and what became of all deliveries. */
 export function Lane() {
-  const { data: total, ...ofTotal } = useRead(counts());
-  const { data: registered = [], ...ofRegistered } = useRead(webhooks());
+  const { data: total, ...ofTotal } = useRead(COUNTS);
+  const { data: registered = [], ...ofRegistered } = useRead(WEBHOOKS);
   if (total === undefined) return null;
   return (
     <section aria-label="Webhooks">
@@ -61,7 +51,12 @@ function WebhookRow({
       <WebhookIcon />
       <div>
         <p>{subscription.kind === 'app' ? 'OAuth app' : 'Workspace'}</p>
-        <Link to="/deliveries" search={{ q: `webhook:${subscription.id}` }} className="mono url" title={url}>
+        <Link
+          to="/deliveries"
+          search={{ q: `webhook:${subscription.id}` }}
+          className="mono url cut"
+          title={url}
+        >
           {url}
         </Link>
       </div>

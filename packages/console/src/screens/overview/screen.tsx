@@ -2,7 +2,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import Write from 'lucide-react/icons/message-circle-plus';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
-import { syncStatus } from '../../data/sync-status.ts';
+import { SYNC_STATUS } from '../../data/sync-status.ts';
 import { PageHead } from '../../ui/page-head.tsx';
 import { WriteAsContact } from '../../ui/write-as-contact.tsx';
 import { lazyPart } from '../lazy-part.tsx';
@@ -27,7 +27,7 @@ export function OverviewScreen() {
   const isSandbox = mode().mode === 'sandbox';
   const { range = 'hour' } = route.useSearch();
   const navigate = useNavigate();
-  const { data, ...figure } = useRead({ ...syncStatus(), enabled: !isSandbox });
+  const { data, ...figure } = useRead({ ...SYNC_STATUS, enabled: !isSandbox });
   return (
     <div className="overview">
       {isSandbox ? (

@@ -1,10 +1,10 @@
 import { connector, sandbox } from '../../data/client.ts';
-import { virtualTime } from '../../data/clock.ts';
+import { VIRTUAL_TIME } from '../../data/clock.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import type { Figure } from '../../data/reading.ts';
-import { syncStatus } from '../../data/sync-status.ts';
-import { webhooks } from '../../data/webhooks.ts';
+import { SYNC_STATUS } from '../../data/sync-status.ts';
+import { COUNTS, FAULTS, WEBHOOKS } from '../../data/webhooks.ts';
 import {
   CONNECTION_CONCERNS,
   type Concern,
@@ -12,7 +12,6 @@ import {
   connectorConcerns,
   laneConcerns,
 } from './concerns.ts';
-import { counts } from './lane.tsx';
 
 /** Maximum number of connections that are named; the list has all of them. */
 const FEW = '6';
@@ -53,11 +52,11 @@ export function useConcerns(): {
     queryFn: readConnectionConcerns,
     enabled,
   });
-  const total = useRead({ ...counts(), enabled });
-  const registered = useRead({ ...webhooks(), enabled });
-  const faults = useRead({ queryKey: ['faults'], queryFn: () => sandbox('GET', '/faults'), enabled });
-  const time = useRead({ ...virtualTime(), enabled });
-  const synced = useRead({ ...syncStatus(), enabled: hasConnector });
+  const total = useRead({ ...COUNTS, enabled });
+  const registered = useRead({ ...WEBHOOKS, enabled });
+  const faults = useRead({ ...FAULTS, enabled });
+  const time = useRead({ ...VIRTUAL_TIME, enabled });
+  const synced = useRead({ ...SYNC_STATUS, enabled: hasConnector });
   const ofConnector = useRead({
     queryKey: ['sync', 'concerns'],
     queryFn: readConnector,

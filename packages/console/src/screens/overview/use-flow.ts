@@ -3,9 +3,8 @@ import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import type { Figure } from '../../data/reading.ts';
 import { type Range, useStatistics } from '../../data/statistics.ts';
-import { syncStatus } from '../../data/sync-status.ts';
-import { readSelfCheck, webhooks } from '../../data/webhooks.ts';
-import { counts } from './lane.tsx';
+import { SYNC_STATUS } from '../../data/sync-status.ts';
+import { COUNTS, readSelfCheck, WEBHOOKS } from '../../data/webhooks.ts';
 
 async function readNumbers() {
   const own = await readSelfCheck();
@@ -23,9 +22,9 @@ export function useFlow(range: Range) {
   const hasConnector = mode().connector;
   const statistics = useStatistics(range);
   const numbers = useRead({ queryKey: ['connections', 'count'], queryFn: readNumbers, enabled });
-  const total = useRead({ ...counts(), enabled });
-  const registered = useRead({ ...webhooks(), enabled });
-  const synced = useRead({ ...syncStatus(), enabled: hasConnector });
+  const total = useRead({ ...COUNTS, enabled });
+  const registered = useRead({ ...WEBHOOKS, enabled });
+  const synced = useRead({ ...SYNC_STATUS, enabled: hasConnector });
   const figures: readonly Figure[] = [
     ...(enabled ? [numbers, total, registered] : []),
     ...(hasConnector ? [statistics, synced] : []),

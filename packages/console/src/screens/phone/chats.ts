@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import type { listedContact, PhoneMessage } from '../../../../../src/contract/sandbox/contacts.ts';
-import type { storedMessage } from '../../../../../src/contract/sandbox/messages.ts';
+import type { StoredMessage } from '../../../../../src/contract/sandbox/messages.ts';
 
-export type StoredMessage = z.output<typeof storedMessage>;
 export type ListedContact = z.output<typeof listedContact>;
 
 /** A chat on a phone. */

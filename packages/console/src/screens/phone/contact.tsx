@@ -1,6 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import type { PutContactRequest } from '../../../../../src/contract/sandbox/contacts.ts';
+import type { StoredMessage } from '../../../../../src/contract/sandbox/messages.ts';
 import { sandbox } from '../../data/client.ts';
 import { SERVICE_CONNECTIONS } from '../../data/connections.ts';
 import { queries, stream } from '../../data/live.ts';
@@ -12,7 +13,7 @@ import { Field, Form, Submit } from '../../ui/form.tsx';
 import { EmptyState, Failure } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import type { Bubble } from '../../ui/thread.tsx';
-import { describeContact, type StoredMessage, unrecorded } from './chats.ts';
+import { describeContact, unrecorded } from './chats.ts';
 import { ChatList, ChatView, Handset } from './handset.tsx';
 
 const route = getRouteApi('/phone');

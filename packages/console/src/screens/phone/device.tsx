@@ -1,20 +1,18 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
-import type { z } from 'zod';
-import type { connectionDetail, OwnerPhoneRequest } from '../../../../../src/contract/sandbox/connections.ts';
+import type { OwnerPhoneRequest, ShownConnection } from '../../../../../src/contract/sandbox/connections.ts';
+import type { StoredMessage } from '../../../../../src/contract/sandbox/messages.ts';
 import { sandbox } from '../../data/client.ts';
+import { connectionOf } from '../../data/connections.ts';
 import { queries } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConnectionState } from '../../ui/connection-state.tsx';
 import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
-import type { StoredMessage } from './chats.ts';
 import { ChatList, ChatView, Handset } from './handset.tsx';
 import { LinkDevice } from './link-device.tsx';
 
 const route = getRouteApi('/phone');
-
-type ConnectionDetail = z.output<typeof connectionDetail>;
 
 const isOutgoing = ({ direction }: StoredMessage): boolean => direction === 'outgoing';
 const peerOf = ({ peer }: StoredMessage): string => peer;
@@ -22,17 +20,14 @@ const showNumber = (phone: string): string => `+${phone}`;
 
 export function DevicePhone({ id }: { readonly id: string }) {
   const { with: other } = route.useSearch();
-  const { data, error } = useRead({
-    queryKey: ['connections', id],
-    queryFn: () => sandbox('GET', '/connections/{id}', { params: { id } }),
-  });
+  const { data, error } = useRead(connectionOf(id));
   const set = useAction({
     mutationFn: (body: OwnerPhoneRequest) =>
       sandbox('POST', '/connections/{id}/phone', { params: { id }, body }),
     onSuccess: (phone) =>
-      queries.setQueryData(
-        ['connections', id],
-        (before?: ConnectionDetail) => before && { ...before, phone },
+      queries.setQueryData<ShownConnection>(
+        connectionOf(id).queryKey,
+        (before) => before && { ...before, phone },
       ),
   });
   if (error !== null) return <ReadFailure error={error} />;

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
+import type { StoredMessage } from '../../../../../src/contract/sandbox/messages.ts';
 import { sandbox } from '../../data/client.ts';
 import { useVirtualNow } from '../../data/clock.ts';
 import { useLiveList } from '../../data/use-live-list.ts';
@@ -8,7 +9,7 @@ import { Ticks } from '../../ui/chip.tsx';
 import { EmptyState, Failure, Loading } from '../../ui/states.tsx';
 import { type Bubble, Thread } from '../../ui/thread.tsx';
 import { showTime, Time } from '../../ui/times.tsx';
-import { chatsOf, type StoredMessage } from './chats.ts';
+import { chatsOf } from './chats.ts';
 
 /** The frame of a phone with the time of its world. */
 export function Handset({ name, children }: { readonly name: string; readonly children: ReactNode }) {

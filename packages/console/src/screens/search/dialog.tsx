@@ -109,8 +109,8 @@ export function SearchDialog({ onClose }: { readonly onClose: () => void }) {
                 aria-selected={hit === chosen}
                 onClick={() => dialog.current?.close()}
               >
-                <bdi>{hit.title}</bdi>
-                <bdi className="soft">{hit.hint}</bdi>
+                <bdi className="cut">{hit.title}</bdi>
+                <bdi className="soft cut">{hit.hint}</bdi>
               </Link>
             ))}
           </div>

@@ -8,7 +8,7 @@ import { useRealNow } from '../../data/clock.ts';
 import { useNames } from '../../data/connections.ts';
 import { mode } from '../../data/live.ts';
 import { useRead } from '../../data/read.ts';
-import { completeUntil, syncStatus } from '../../data/sync-status.ts';
+import { completeUntil, SYNC_STATUS } from '../../data/sync-status.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Facts } from '../../ui/about.tsx';
 import { AsOf, ReadSection } from '../../ui/as-of.tsx';
@@ -29,7 +29,7 @@ import { Sends } from './sends.tsx';
 import './sync.css';
 
 export function SyncScreen() {
-  const { data, error, ...figure } = useRead({ ...syncStatus(), enabled: mode().connector });
+  const { data, error, ...figure } = useRead({ ...SYNC_STATUS, enabled: mode().connector });
   const poll = useAction({
     mutationFn: () => connector('POST', '/v1/sync', { body: {} }),
     onSettled: readAgain,
