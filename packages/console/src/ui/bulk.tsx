@@ -74,8 +74,7 @@ export function Bulk<Item>({
           label={label}
           question={question}
           isDisabled={isDisabled}
-          isPending={isRunning || isBusy}
-          onConfirm={() => void run()}
+          action={{ isPending: isRunning || isBusy, mutate: () => void run() }}
         />
       )}
       {progress === undefined ? null : (

@@ -1,22 +1,28 @@
 import type { ComponentProps } from 'react';
 
-/** A button. While `action`, which it starts, or what `isPending` reports is running, it is `aria-disabled`. */
-export function Button({
+/** What a button starts, and with what. While it is running, the button is `aria-disabled`. */
+export interface Starts<Input> {
+  /** As `useAction` returns it. */
+  readonly action?: { readonly isPending: boolean; readonly mutate: (input: Input) => void };
+  readonly input?: Input;
+  /** If other things must end before, whether they or the action are running. */
+  readonly isPending?: boolean | undefined;
+}
+
+/** A button. Without an action, it does what its properties say. */
+export function Button<Input = void>({
   kind,
   action,
+  input,
   isPending = action?.isPending,
   ...given
-}: ComponentProps<'button'> & {
-  readonly kind?: 'main' | 'quiet';
-  readonly action?: { readonly isPending: boolean; readonly mutate: () => void };
-  readonly isPending?: boolean;
-}) {
+}: ComponentProps<'button'> & Starts<Input> & { readonly kind?: 'main' | 'quiet' }) {
   return (
     <button
       type="button"
       className={kind === undefined ? 'button' : `button ${kind}`}
       aria-disabled={isPending}
-      onClick={() => action?.mutate()}
+      onClick={() => action?.mutate(input as Input)}
       {...given}
     />
   );

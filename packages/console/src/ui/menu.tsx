@@ -1,5 +1,5 @@
 import { type ComponentProps, type ReactNode, useId } from 'react';
-import { Button } from './button.tsx';
+import { Button, type Starts } from './button.tsx';
 
 /** A button that opens a menu, or a question, below it. The button has the other properties. */
 export function Menu({
@@ -7,7 +7,9 @@ export function Menu({
   className = '',
   children,
   ...button
-}: Omit<ComponentProps<typeof Button>, 'action' | 'popoverTarget'> & { readonly label: ReactNode }) {
+}: Omit<ComponentProps<typeof Button>, keyof Starts<unknown> | 'popoverTarget'> & {
+  readonly label: ReactNode;
+}) {
   const id = useId();
   return (
     <>
@@ -25,16 +27,14 @@ export function Menu({
 export const closeMenu = (element: Element | null | undefined): void =>
   element?.closest<HTMLElement>('.menu')?.hidePopover();
 
-/** A button of a menu, which closes it. While `isPending`, it is `aria-disabled`, and the menu stays open. */
-export function MenuButton({
-  isPending = false,
-  onClick,
+/** A button of a menu, which closes it, unless what it starts cannot be started yet. */
+export function MenuButton<Input = void>({
+  action,
+  input,
+  isPending = action?.isPending ?? false,
+  onClick = () => action?.mutate(input as Input),
   children,
-}: {
-  readonly isPending?: boolean;
-  readonly onClick: () => unknown;
-  readonly children: ReactNode;
-}) {
+}: Starts<Input> & { readonly onClick?: () => unknown; readonly children: ReactNode }) {
   return (
     <button
       type="button"
@@ -51,26 +51,20 @@ export function MenuButton({
 }
 
 /** A button that asks once, in its own place, before it does what cannot be undone. */
-export function Confirmed({
+export function Confirmed<Input = void>({
   label,
   question,
   isDisabled = false,
-  isPending,
-  onConfirm,
-}: {
+  ...starts
+}: Starts<Input> & {
   readonly label: string;
   readonly question: string;
   readonly isDisabled?: boolean;
-  /** Whether it cannot be confirmed yet, because the action or another one is running. */
-  readonly isPending: boolean;
-  readonly onConfirm: () => void;
 }) {
   return (
     <Menu label={label} disabled={isDisabled} className="confirm">
       <p>{question}</p>
-      <MenuButton isPending={isPending} onClick={onConfirm}>
-        {label}
-      </MenuButton>
+      <MenuButton {...starts}>{label}</MenuButton>
     </Menu>
   );
 }

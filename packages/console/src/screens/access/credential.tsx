@@ -28,7 +28,7 @@ export function CredentialHeader({
   readonly question: string;
   readonly revoke: () => Promise<unknown>;
 }) {
-  const { error, isPending, mutate } = useAction({ mutationFn: revoke });
+  const end = useAction({ mutationFn: revoke });
   return (
     <header>
       <div className="line">
@@ -40,11 +40,9 @@ export function CredentialHeader({
         <Link to="/calls" search={{ q: `credential:${id}` }}>
           {calls}
         </Link>
-        {revokedAt === null ? (
-          <Confirmed label="Revoke" question={question} isPending={isPending} onConfirm={() => mutate()} />
-        ) : null}
+        {revokedAt === null ? <Confirmed label="Revoke" question={question} action={end} /> : null}
       </div>
-      <Failure error={error} />
+      <Failure error={end.error} />
     </header>
   );
 }

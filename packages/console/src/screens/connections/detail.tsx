@@ -80,57 +80,50 @@ function Actions({ connection }: { readonly connection: ShownConnection }) {
   const params = { id };
   const onService = { params, headers: { 'x-workspace-id': workspaceId } };
   // The stream says that the connection changed, and it is read again.
-  const { mutate, isPending, error } = useAction({ mutationFn: (run: () => Promise<unknown>) => run() });
-  const breakBy = (cause: OutageCause, heals: boolean): void =>
-    mutate(() => sandbox('POST', '/connections/{id}/outage', { params, body: { cause, heals } }));
-  const remove = (): void =>
-    mutate(async () => {
-      await service('DELETE', '/connections/{id}', onService);
-      await navigate({ to: '/connections', search: true });
-    });
+  const act = useAction({ mutationFn: (run: () => Promise<unknown>) => run() });
+  const breakBy = (cause: OutageCause, heals: boolean) => () =>
+    sandbox('POST', '/connections/{id}/outage', { params, body: { cause, heals } });
+  const remove = async () => {
+    await service('DELETE', '/connections/{id}', onService);
+    await navigate({ to: '/connections', search: true });
+  };
   return (
     <>
       <div className="line">
         {outage === null ? (
           <Menu label="Cause an outage" disabled={provider !== 'qr' || status !== 'connected'}>
             {(Object.keys(OUTAGES) as OutageCause[]).map((cause) => (
-              <MenuButton key={cause} isPending={isPending} onClick={() => breakBy(cause, false)}>
+              <MenuButton key={cause} action={act} input={breakBy(cause, false)}>
                 {OUTAGES[cause]}
               </MenuButton>
             ))}
-            <MenuButton isPending={isPending} onClick={() => breakBy('session_ageing', true)}>
+            <MenuButton action={act} input={breakBy('session_ageing', true)}>
               Session ageing, heals by itself
             </MenuButton>
           </Menu>
         ) : (
           <Button
             kind="main"
-            isPending={isPending}
-            onClick={() => mutate(() => sandbox('POST', '/connections/{id}/recover', { params }))}
+            action={act}
+            input={() => sandbox('POST', '/connections/{id}/recover', { params })}
           >
             Heal
           </Button>
         )}
-        <Button
-          isPending={isPending}
-          onClick={() => mutate(() => service('POST', '/connections/{id}/restart', onService))}
-        >
+        <Button action={act} input={() => service('POST', '/connections/{id}/restart', onService)}>
           Restart
         </Button>
-        <Button
-          isPending={isPending}
-          onClick={() => mutate(() => service('POST', '/connections/{id}/logout', onService))}
-        >
+        <Button action={act} input={() => service('POST', '/connections/{id}/logout', onService)}>
           Log out
         </Button>
         <Confirmed
           label="Delete"
           question={`Delete “${label}”? This cannot be undone: its id is retired, and its slot returns to the pool.`}
-          isPending={isPending}
-          onConfirm={remove}
+          action={act}
+          input={remove}
         />
       </div>
-      <Failure error={error} />
+      <Failure error={act.error} />
     </>
   );
 }
@@ -165,7 +158,7 @@ function Outage({
       </p>
       {next === null ? null : (
         <div className="line">
-          <Button isPending={advance.isPending} onClick={() => advance.mutate(next.at)}>
+          <Button action={advance} input={next.at}>
             Move the time to then
           </Button>
           <span>

@@ -67,14 +67,14 @@ export function License({ connection }: { readonly connection: ShownConnection }
             Let it end …
           </Button>
         ) : hasSlot ? (
-          <Button isPending={set.isPending} onClick={() => set.mutate('active')}>
+          <Button action={set} input={'active'}>
             Renew
           </Button>
         ) : null}
       </div>
       {isAsking && isValid && license.expiresAt !== null ? (
         <EndPreview until={license.expiresAt} onDone={() => ask(false)}>
-          <Button isPending={set.isPending} onClick={() => set.mutate(undefined)}>
+          <Button action={set} input={undefined}>
             End it now, keep the time
           </Button>
         </EndPreview>

@@ -105,18 +105,18 @@ function Actions({ delivery }: { readonly delivery: Delivery }) {
   return (
     <>
       <div className="line">
-        <Button kind="main" isPending={resend.isPending} onClick={() => resend.mutate({})}>
+        <Button kind="main" action={resend} input={{}}>
           Resend
         </Button>
         <div ref={question} popover="auto" className="menu confirm">
           <p>The webhook receives the same bytes again.</p>
-          <MenuButton isPending={resend.isPending} onClick={() => resend.mutate({})}>
+          <MenuButton action={resend} input={{}}>
             Resend now
           </MenuButton>
         </div>
         <Menu label="Resend as …">
           {more.map(([label, body]) => (
-            <MenuButton key={label} isPending={resend.isPending} onClick={() => resend.mutate(body)}>
+            <MenuButton key={label} action={resend} input={body}>
               {label}
             </MenuButton>
           ))}

@@ -151,12 +151,12 @@ function Webhook({
                 ? 'The attached connector gets a new secret and keeps it. No event is lost.'
                 : 'The present secret becomes invalid at once: your program must refuse all deliveries until it has the new one.'
             }
-            isPending={change.isPending}
-            onConfirm={() => change.mutate(isConnectors ? () => rotateByConnector(false) : rotate)}
+            action={change}
+            input={isConnectors ? () => rotateByConnector(false) : rotate}
           />
         )}
         {connectorAddress === null || isConnectors ? null : (
-          <Button isPending={change.isPending} onClick={() => change.mutate(giveBack(connectorAddress))}>
+          <Button action={change} input={giveBack(connectorAddress)}>
             Return it to the connector
           </Button>
         )}
@@ -210,7 +210,7 @@ function TestMessage({ workspaceId }: { readonly workspaceId: string }) {
     return <span className="soft">No number of this workspace can receive a test message.</span>;
   return (
     <>
-      <Button isPending={write.isPending} onClick={() => write.mutate(number.id)}>
+      <Button action={write} input={number.id}>
         Send a test message
       </Button>
       <span className="soft" role="status">
@@ -248,7 +248,7 @@ function Tunnels() {
           host,
           <span key={host} className="line">
             {target}
-            <Button kind="quiet" isPending={close.isPending} onClick={() => close.mutate(host)}>
+            <Button kind="quiet" action={close} input={host}>
               Close<span className="visually-hidden"> the tunnel of {host}</span>
             </Button>
           </span>,

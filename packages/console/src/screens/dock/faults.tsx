@@ -74,11 +74,7 @@ function Presets({ armed }: { readonly armed: readonly FaultRule[] }) {
       <ul className="presets">
         {PRESETS.map((preset) => (
           <li key={preset.label}>
-            <Button
-              aria-pressed={isArmed(preset)}
-              isPending={toggle.isPending}
-              onClick={() => toggle.mutate(preset)}
-            >
+            <Button aria-pressed={isArmed(preset)} action={toggle} input={preset}>
               {preset.label}
             </Button>
             <span className="soft">{preset.says}</span>
@@ -111,12 +107,7 @@ function Armed({ rules }: { readonly rules: readonly FaultRule[] }) {
               <Link {...hitsOf(rule)} aria-label={`Show what ${rule.id} has hit`}>
                 Show
               </Link>
-              <Button
-                kind="quiet"
-                isPending={off.isPending}
-                aria-label={`Turn ${rule.id} off`}
-                onClick={() => off.mutate(rule.id)}
-              >
+              <Button kind="quiet" action={off} aria-label={`Turn ${rule.id} off`} input={rule.id}>
                 Off
               </Button>
               <bdi className="soft">{describeRule(rule)}</bdi>

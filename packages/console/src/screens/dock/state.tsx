@@ -64,11 +64,12 @@ export function StatePane() {
                 <Confirmed
                   label="Restore"
                   question={`It is ${showDateTime(now)} virtual time again. Everything since then is lost: ${LOST}`}
+                  action={replace}
+                  input={id}
                   isPending={isBusy}
-                  onConfirm={() => replace.mutate(id)}
                 />
               </span>
-              <Button kind="quiet" isPending={isBusy} onClick={() => remove.mutate(id)}>
+              <Button kind="quiet" action={remove} input={id} isPending={isBusy}>
                 Remove<span className="visually-hidden"> {label ?? id}</span>
               </Button>
             </li>
@@ -83,8 +84,9 @@ export function StatePane() {
           <Confirmed
             label="Reset the sandbox"
             question="Everything but the saved states is lost: workspaces, keys, apps, connections, messages, deliveries, calls, faults and tunnels, and what the attached connector has stored. The API key of your .env becomes invalid."
+            action={replace}
+            input={null}
             isPending={isBusy}
-            onConfirm={() => replace.mutate(null)}
           />
         </div>
         <p role="status">{replace.isPending ? 'In progress …' : replace.data}</p>

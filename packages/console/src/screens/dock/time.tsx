@@ -98,8 +98,8 @@ export function TimePane() {
           {STEPS.map(([label, ms]) => (
             <Button
               key={label}
-              isPending={advance.isPending}
-              onClick={() => go({ ms })}
+              action={advance}
+              input={{ by: { ms }, from: now }}
               onFocus={() => aimAt({ ms })}
               onPointerEnter={() => aimAt({ ms })}
             >
@@ -161,8 +161,9 @@ export function TimePane() {
             <Confirmed
               label="Undo"
               question={`It is ${showDateTime(before.now)} virtual time again. Everything since then is lost: ${LOST}`}
+              action={undo}
+              input={before.id}
               isPending={undo.isPending || advance.isPending}
-              onConfirm={() => undo.mutate(before.id)}
             />
           )}
         </div>

@@ -90,7 +90,7 @@ export function FirstSteps() {
       isDone: received !== undefined,
       action:
         number === undefined ? null : (
-          <Button kind="main" isPending={say.isPending} onClick={() => say.mutate(number.id)}>
+          <Button kind="main" action={say} input={number.id}>
             Say hello
           </Button>
         ),
@@ -113,7 +113,7 @@ export function FirstSteps() {
       isDone: isRepaired,
       action:
         connectionId === undefined ? null : (
-          <Button isPending={lose.isPending} onClick={() => lose.mutate(connectionId)}>
+          <Button action={lose} input={connectionId}>
             Lose one
           </Button>
         ),

@@ -139,7 +139,7 @@ export function ContactChat({
             direction === 'outgoing' && (status === 'sent' || status === 'delivered'),
         );
         return unread.length === 0 ? null : (
-          <Button isPending={read.isPending} onClick={() => read.mutate(unread)}>
+          <Button action={read} input={unread}>
             Read {unread.length}
           </Button>
         );

@@ -44,7 +44,7 @@ export function DevicePhone({ id }: { readonly id: string }) {
         <div className="line">
           <ConnectionState connection={data} />
           {phone === null ? null : (
-            <Button isPending={set.isPending} onClick={() => set.mutate({ on: !isOn })}>
+            <Button action={set} input={{ on: !isOn }}>
               {isOn ? 'Switch off' : 'Switch on'}
             </Button>
           )}
@@ -80,14 +80,12 @@ export function DevicePhone({ id }: { readonly id: string }) {
             actions={() =>
               phone === null ? null : (
                 <Button
-                  isPending={set.isPending}
-                  onClick={() =>
-                    set.mutate({
-                      blocked: blocked.includes(other)
-                        ? blocked.filter((each) => each !== other)
-                        : [...blocked, other],
-                    })
-                  }
+                  action={set}
+                  input={{
+                    blocked: blocked.includes(other)
+                      ? blocked.filter((each) => each !== other)
+                      : [...blocked, other],
+                  }}
                 >
                   {blocked.includes(other) ? 'Unblock' : 'Block'}
                 </Button>

@@ -45,7 +45,7 @@ export function LinkDevice({ connection }: { readonly connection: ListedConnecti
         <h2>Scan the QR code</h2>
         <QrCode connection={connection}>
           {(qr, isOld) => (
-            <Button kind="main" isPending={scan.isPending} onClick={() => scan.mutate(qr)}>
+            <Button kind="main" action={scan} input={qr}>
               {isOld ? 'Scan it anyway' : 'Scan'}
             </Button>
           )}

@@ -304,7 +304,7 @@ function Letters() {
       <ul className="sync-rows" aria-label="Dead letters">
         {letters.map((letter) => (
           <Letter key={letter.id} letter={letter} name={nameOf(letter.change.connectionId)}>
-            <Button disabled={!mode().write} isPending={one.isPending} onClick={() => one.mutate(letter.id)}>
+            <Button disabled={!mode().write} action={one} input={letter.id}>
               Replay
             </Button>
           </Letter>

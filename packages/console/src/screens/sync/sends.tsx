@@ -99,13 +99,7 @@ function Send({ send }: { readonly send: Outbound }) {
       </span>
       <span className="line">
         {canRetry ? (
-          <Confirmed
-            label="Retry"
-            question={certain}
-            isDisabled={!mode().write}
-            isPending={retry.isPending}
-            onConfirm={() => retry.mutate()}
-          />
+          <Confirmed label="Retry" question={certain} isDisabled={!mode().write} action={retry} />
         ) : null}
         {messageId === null ? null : <Journey id={messageId} />}
         <Failure error={retry.error} />
