@@ -24,7 +24,7 @@ export function useScreenReading(): Reading {
 
 /** What was read for display. */
 export interface Shown<Data> extends Figure {
-  /** What was last read; undefined before the first read has succeeded. */
+  /** What was last read; undefined before the first read has succeeded, and once the thing is gone. */
   readonly data: Data | undefined;
   /** Why there is nothing to show: the first read failed, or the thing is gone. */
   readonly error: Error | null;
@@ -37,8 +37,9 @@ export function useRead<Data, Key extends QueryKey>(
   options: UseQueryOptions<Data, Error, Data, Key>,
 ): Shown<Data> {
   const { data, error, dataUpdatedAt, isLoading, refetch } = useQuery(options);
-  const isShown = data !== undefined && !isGone(error);
-  return { data, error: isShown ? null : error, isLoading, refetch, at: dataUpdatedAt, failure: error };
+  const shown = isGone(error) ? undefined : data;
+  const failure = shown === undefined ? error : null;
+  return { data: shown, error: failure, isLoading, refetch, at: dataUpdatedAt, failure: error };
 }
 
 const PROBE_LIMIT_MS = 3_000;

@@ -4,7 +4,7 @@ import { sandbox, service } from '../data/client.ts';
 import { useVirtualNow } from '../data/clock.ts';
 import { useRead } from '../data/read.ts';
 import { Button } from './button.tsx';
-import { Loading, ReadFailure } from './states.tsx';
+import { Unread } from './states.tsx';
 import './qr-code.css';
 
 /** How long the service accepts a QR code, in virtual time. */
@@ -30,8 +30,7 @@ export function QrCode({
     enabled: ({ state }) => state.data === undefined,
     gcTime: 0,
   });
-  if (error !== null) return <ReadFailure error={error} />;
-  if (data === undefined) return <Loading label="Loading the QR code" />;
+  if (data === undefined) return <Unread error={error} label="Loading the QR code" />;
   const { qr, at } = data;
   const left = Math.min(VALID_MS, Math.max(0, at + VALID_MS - (time?.now ?? at)));
   return (

@@ -46,6 +46,11 @@ export function ReadFailure({ error }: { readonly error: unknown }) {
   return <Failure error={error} onRetry={() => void queries.refetchQueries({ predicate: isFailed })} />;
 }
 
+/** In the place of what could not be read, or not yet. */
+export function Unread({ error, label }: { readonly error: unknown; readonly label: string }) {
+  return error === null ? <Loading label={label} /> : <ReadFailure error={error} />;
+}
+
 const isFailed = ({ state }: Query): boolean => state.status === 'error';
 
 /** A placeholder while rows are read. */

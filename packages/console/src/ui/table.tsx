@@ -5,6 +5,7 @@ import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from '
 import { isOf } from '../data/client.ts';
 import { type LiveList, type LiveListState, MOST_ROWS } from '../data/live-list.ts';
 import { Button } from './button.tsx';
+import { JourneyLink } from './journey-link.tsx';
 import { PageHead } from './page-head.tsx';
 import { QueryBar, type QueryBarProps } from './query-bar.tsx';
 import { useRowKeys } from './row-keys.ts';
@@ -266,17 +267,7 @@ function DrawnRow<Row>(props: RowProps<Row>) {
           </span>
         ))}
       </Link>
-      {messageId === null || messageId === undefined ? null : (
-        <Link
-          to="/journey/$id"
-          params={{ id: messageId }}
-          preload={false}
-          className="row-journey"
-          tabIndex={tabIndex}
-        >
-          Journey
-        </Link>
-      )}
+      <JourneyLink id={messageId} className="row-journey" tabIndex={tabIndex} />
     </li>
   );
 }

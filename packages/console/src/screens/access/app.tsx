@@ -6,7 +6,7 @@ import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { About } from '../../ui/about.tsx';
 import { Field, Form, Submit, Ticked } from '../../ui/form.tsx';
-import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
+import { EmptyState, Unread } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
 import { APPS, GRANTS, readEntries, SCOPES, WORKSPACES } from './lists.ts';
@@ -21,8 +21,7 @@ export function AppDetail({ clientId }: { readonly clientId: string }) {
       sandbox('PUT', '/oauth-apps/{id}/webhook', { params: { id: clientId }, body: { url } }),
     onSuccess: () => queries.invalidateQueries(APPS),
   });
-  if (error !== null) return <ReadFailure error={error} />;
-  if (data === undefined) return <Loading label="Loading the app" />;
+  if (data === undefined) return <Unread error={error} label="Loading the app" />;
   const app = data.find((each) => each.clientId === clientId);
   if (app === undefined)
     return <EmptyState title="There is no such app" hint="Press Esc to return to the list." />;

@@ -8,7 +8,7 @@ import { useAction } from '../../data/use-action.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { Form, Submit, Ticked } from '../../ui/form.tsx';
-import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
+import { EmptyState, Unread } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
 import { CredentialHeader } from './credential.tsx';
 import { GRANTS, type Grant } from './lists.ts';
@@ -28,8 +28,7 @@ export function GrantDetail({ id }: { readonly id: string }) {
       }),
     onSuccess: reread,
   });
-  if (error !== null) return <ReadFailure error={error} />;
-  if (data === undefined) return <Loading label="Loading the grant" />;
+  if (data === undefined) return <Unread error={error} label="Loading the grant" />;
   const grant = data.find((each) => each.id === id);
   if (grant === undefined)
     return <EmptyState title="There is no such grant" hint="Press Esc to return to the list." />;

@@ -8,7 +8,7 @@ import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { Field, Form, Submit, Ticked } from '../../ui/form.tsx';
-import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
+import { EmptyState, Unread } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
 import { CredentialHeader } from './credential.tsx';
@@ -36,8 +36,7 @@ export function KeyDetail({ id }: { readonly id: string }) {
     mutationFn: (body: Limits) => sandbox('PATCH', '/api-keys/{id}', { params: { id }, body }),
     onSuccess: reread,
   });
-  if (error !== null) return <ReadFailure error={error} />;
-  if (data === undefined) return <Loading label="Loading the key" />;
+  if (data === undefined) return <Unread error={error} label="Loading the key" />;
   const workspace = data.find(({ apiKeys }) => apiKeys.some((each) => each.id === id));
   const key = workspace?.apiKeys.find((each) => each.id === id);
   if (workspace === undefined || key === undefined)

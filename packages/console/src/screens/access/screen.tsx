@@ -7,7 +7,7 @@ import { showCount } from '../../ui/count.ts';
 import { PageHead } from '../../ui/page-head.tsx';
 import { useRowKeys } from '../../ui/row-keys.ts';
 import { Split } from '../../ui/split.tsx';
-import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
+import { EmptyState, Unread } from '../../ui/states.tsx';
 import { AppDetail, RegisterApp } from './app.tsx';
 import { State } from './credential.tsx';
 import { GrantDetail } from './grant.tsx';
@@ -61,9 +61,8 @@ function Lists({ selectedId }: { readonly selectedId: string | undefined }) {
     focus: (index) => rows()[index]?.focus(),
   });
   const error = workspaces.error ?? apps.error ?? grants.error;
-  if (error !== null) return <ReadFailure error={error} />;
   if (workspaces.data === undefined || apps.data === undefined || grants.data === undefined)
-    return <Loading label="Loading credentials" />;
+    return <Unread error={error} label="Loading credentials" />;
   const nameOf = (clientId: string): string =>
     apps.data?.find((app) => app.clientId === clientId)?.name ?? clientId;
   const credentials = [workspaces.data.map(({ apiKeys }) => apiKeys), apps.data, grants.data].flat(2);

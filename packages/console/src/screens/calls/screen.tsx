@@ -8,7 +8,7 @@ import { Chip, type Tone } from '../../ui/chip.tsx';
 import { CodeView } from '../../ui/code.tsx';
 import type { QueryToken } from '../../ui/query-bar.tsx';
 import { Split } from '../../ui/split.tsx';
-import { Loading, ReadFailure } from '../../ui/states.tsx';
+import { Unread } from '../../ui/states.tsx';
 import { type Column, FilteredTable } from '../../ui/table.tsx';
 import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
 import './calls.css';
@@ -112,8 +112,7 @@ function CallDetail({ id }: { readonly id: string }) {
     queryKey: ['calls', id],
     queryFn: () => sandbox('GET', '/calls/{id}', { params: { id } }),
   });
-  if (error !== null) return <ReadFailure error={error} />;
-  if (data === undefined) return <Loading label="Loading the call" />;
+  if (data === undefined) return <Unread error={error} label="Loading the call" />;
   const refusedBy = data.trace.find(({ passed }) => !passed);
   return (
     <div className="detail">

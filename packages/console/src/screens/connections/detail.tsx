@@ -9,7 +9,7 @@ import { About } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ConnectionState } from '../../ui/connection-state.tsx';
 import { Confirmed, Menu, MenuButton } from '../../ui/menu.tsx';
-import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
+import { Failure, Unread } from '../../ui/states.tsx';
 import { showDateTime } from '../../ui/times.tsx';
 import { StateDiagram } from './diagram.tsx';
 import { License } from './license.tsx';
@@ -19,8 +19,7 @@ import { CAUSES, OUTAGES, stateOf } from './states.ts';
 /** A connection: the state it is in and why, and everything that can be done to it. */
 export function ConnectionDetail({ id }: { readonly id: string }) {
   const { data, error } = useRead(connectionOf(id));
-  if (error !== null) return <ReadFailure error={error} />;
-  if (data === undefined) return <Loading label="Loading the connection" />;
+  if (data === undefined) return <Unread error={error} label="Loading the connection" />;
   const q = `connection:${id}`;
   return (
     <div className="detail">

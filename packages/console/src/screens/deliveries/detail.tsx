@@ -14,9 +14,10 @@ import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { CodeView } from '../../ui/code.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
+import { JourneyLink } from '../../ui/journey-link.tsx';
 import { useKeys } from '../../ui/keys.ts';
 import { Menu, MenuButton } from '../../ui/menu.tsx';
-import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
+import { Failure, Unread } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
 import { EditCopy } from './copy.tsx';
@@ -33,8 +34,7 @@ export function DeliveryDetail({ id }: { readonly id: string }) {
     queryKey: ['deliveries', id],
     queryFn: () => sandbox('GET', '/deliveries/{id}', { params: { id } }),
   });
-  if (error !== null) return <ReadFailure error={error} />;
-  if (data === undefined) return <Loading label="Loading the delivery" />;
+  if (data === undefined) return <Unread error={error} label="Loading the delivery" />;
   const { word, tone } = outcomeOf(data);
   const { reason } = data;
   const series = groupAttempts(data.createdAt, data.attempts);
@@ -229,10 +229,7 @@ function AboutDelivery({ delivery }: { readonly delivery: Delivery }) {
         '–'
       ) : (
         <span key="m">
-          <Filter token={`message:${messageId}`} />{' '}
-          <Link to="/journey/$id" params={{ id: messageId }}>
-            Journey
-          </Link>
+          <Filter token={`message:${messageId}`} /> <JourneyLink id={messageId} />
         </span>
       ),
     ],

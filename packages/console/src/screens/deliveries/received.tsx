@@ -6,6 +6,7 @@ import { useRead } from '../../data/read.ts';
 import { refusedOf, useStatistics } from '../../data/statistics.ts';
 import { AsOf } from '../../ui/as-of.tsx';
 import { Chip } from '../../ui/chip.tsx';
+import { JourneyLink } from '../../ui/journey-link.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
 import { EmptyState, Loading, ReadFailure } from '../../ui/states.tsx';
 import { showDateTime, showDuration } from '../../ui/times.tsx';
@@ -102,13 +103,7 @@ function Received({
       <span className="soft">
         <time dateTime={at}>{showDateTime(at)}</time> · {showDuration(ms)}
       </span>
-      {messageId === null ? (
-        <span />
-      ) : (
-        <Link to="/journey/$id" params={{ id: messageId }}>
-          Journey
-        </Link>
-      )}
+      <JourneyLink id={messageId} />
     </li>
   );
 }

@@ -9,7 +9,7 @@ import { Facts } from '../../ui/about.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Field, Form, Submit } from '../../ui/form.tsx';
 import { Confirmed } from '../../ui/menu.tsx';
-import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
+import { EmptyState, Failure, ReadFailure, Unread } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { showDateTime } from '../../ui/times.tsx';
 import { connectionsOf, WORKSPACES } from '../access/lists.ts';
@@ -50,8 +50,8 @@ export function WebhookDetail() {
   const workspaces = useRead(WORKSPACES);
   const [chosen, choose] = useState<string>();
   const error = own.error ?? workspaces.error;
-  if (error !== null) return <ReadFailure error={error} />;
-  if (own.data === undefined || workspaces.data === undefined) return <Loading label="Loading the webhook" />;
+  if (own.data === undefined || workspaces.data === undefined)
+    return <Unread error={error} label="Loading the webhook" />;
   const { workspaceId, selfCheckWorkspaceId, connectorAddress } = own.data;
   const ids = workspaces.data.map(({ id }) => id).filter((id) => id !== selfCheckWorkspaceId);
   const id = chosen ?? workspaceId;
@@ -114,9 +114,8 @@ function Webhook({
   };
   const giveBack = (address: string) => () => put(address).then(() => rotateByConnector(true));
   const unread = registered.error ?? tunnels.error;
-  if (unread !== null) return <ReadFailure error={unread} />;
   if (registered.data === undefined || tunnels.data === undefined)
-    return <Loading label="Loading the address" />;
+    return <Unread error={unread} label="Loading the address" />;
   const webhook = registered.data.find(({ subscription }) => subscription.id === workspaceId);
   const isConnectors = connectorAddress !== null && webhook?.url === connectorAddress;
   const tunnel = tunnels.data.find(({ host }) => host === hostOf(webhook?.url ?? ''));

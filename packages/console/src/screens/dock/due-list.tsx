@@ -28,8 +28,7 @@ export function useDue(until: number | undefined, now: number) {
 /** The first things that happen, or that happen until a point of virtual time. */
 export function DueList({ until, now }: { readonly until: number | undefined; readonly now: number }) {
   const { error, entries, total = 0 } = useDue(until, now);
-  if (error !== null) return <ReadFailure error={error} />;
-  if (entries === undefined) return null;
+  if (entries === undefined) return <ReadFailure error={error} />;
   if (total === 0) {
     return (
       <p className="soft">

@@ -16,7 +16,7 @@ import { Button } from '../../ui/button.tsx';
 import { CopyAs } from '../../ui/copy-as.tsx';
 import { showCount } from '../../ui/count.ts';
 import { Field, Form, Submit } from '../../ui/form.tsx';
-import { Failure, Loading, ReadFailure } from '../../ui/states.tsx';
+import { Failure, Unread } from '../../ui/states.tsx';
 import { takeFocus } from '../../ui/take-focus.ts';
 import { EVENTS } from '../deliveries/describe.ts';
 import {
@@ -42,8 +42,7 @@ const remove = (id: string): Promise<Faults> => sandbox('DELETE', '/faults/{id}'
 /** The fault rules: the active ones with their hits, presets, and a custom rule. */
 export function FaultsPane() {
   const { data, error } = useRead(FAULTS);
-  if (error !== null) return <ReadFailure error={error} />;
-  if (data === undefined) return <Loading label="Loading the faults" />;
+  if (data === undefined) return <Unread error={error} label="Loading the faults" />;
   return (
     <div className="dock-grid faults" ref={takeFocus}>
       <Presets armed={data.rules} />

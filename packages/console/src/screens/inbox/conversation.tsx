@@ -13,6 +13,7 @@ import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { Composer, type Content } from '../../ui/composer.tsx';
 import { describeSend } from '../../ui/describe-send.ts';
+import { JourneyLink } from '../../ui/journey-link.tsx';
 import { randomId } from '../../ui/random-id.ts';
 import { EmptyState, Failure } from '../../ui/states.tsx';
 import { type Bubble, Thread } from '../../ui/thread.tsx';
@@ -33,9 +34,7 @@ function MessageLinks({ message: { id, mediaUrl } }: { readonly message: Connect
           Download
         </a>
       )}
-      <Link to="/journey/$id" params={{ id }}>
-        Journey
-      </Link>
+      <JourneyLink id={id} />
       {mode().mode === 'sandbox' ? (
         <Link to="/deliveries" search={{ q: `message:${id}` }}>
           Deliveries

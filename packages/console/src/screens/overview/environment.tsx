@@ -23,8 +23,7 @@ export function Environment() {
     mutationFn: async () => copyText(`${envLines(await sandbox('GET', '/info')).join('\n')}\n`),
     onSuccess: () => markSeen('environment'),
   });
-  if (error !== null) return <ReadFailure error={error} />;
-  if (data === undefined) return null;
+  if (data === undefined) return <ReadFailure error={error} />;
   const { sandboxUrl } = data;
   const addresses = [
     ['Service', data.baseUrl],

@@ -8,7 +8,7 @@ import { useRead } from '../../data/read.ts';
 import { useAction } from '../../data/use-action.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConnectionState } from '../../ui/connection-state.tsx';
-import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
+import { EmptyState, Failure, Unread } from '../../ui/states.tsx';
 import { ChatList, ChatView, Handset } from './handset.tsx';
 import { LinkDevice } from './link-device.tsx';
 
@@ -30,8 +30,7 @@ export function DevicePhone({ id }: { readonly id: string }) {
         (before) => before && { ...before, phone },
       ),
   });
-  if (error !== null) return <ReadFailure error={error} />;
-  if (data === undefined) return <Loading label="Loading the phone" />;
+  if (data === undefined) return <Unread error={error} label="Loading the phone" />;
   const { phone, label, phoneNumber } = data;
   const isOn = phone?.on ?? true;
   const blocked = phone?.blocked ?? [];

@@ -1,4 +1,3 @@
-import { Link } from '@tanstack/react-router';
 import type { AccountSync, WebhookHealth } from '../../../../../src/contract/connector/sync.ts';
 import { useRealNow } from '../../data/clock.ts';
 import { queries } from '../../data/live.ts';
@@ -29,14 +28,6 @@ export function Ago({ iso, none }: { readonly iso: string | null; readonly none:
       <time dateTime={iso}>{showDateTime(at)}</time>
       {at > now ? null : <span className="faint"> {showSpan(now - at)} ago</span>}
     </>
-  );
-}
-
-export function Journey({ id }: { readonly id: string }) {
-  return (
-    <Link to="/journey/$id" params={{ id }}>
-      Journey
-    </Link>
   );
 }
 

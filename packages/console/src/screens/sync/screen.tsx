@@ -17,14 +17,15 @@ import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { Figure } from '../../ui/figure.tsx';
+import { JourneyLink } from '../../ui/journey-link.tsx';
 import { NamedRow } from '../../ui/named.tsx';
 import { PageHead } from '../../ui/page-head.tsx';
-import { EmptyState, Failure, Loading, ReadFailure } from '../../ui/states.tsx';
+import { EmptyState, Failure, Unread } from '../../ui/states.tsx';
 import { showDateTime, showSpan } from '../../ui/times.tsx';
 import { CONSUMERS, Consumers } from './consumers.tsx';
 import { Findings } from './findings.tsx';
 import { PairAgain } from './pair-again.tsx';
-import { Ago, HEALTH, Journey, LastPoll, readAgain } from './parts.tsx';
+import { Ago, HEALTH, LastPoll, readAgain } from './parts.tsx';
 import { Sends } from './sends.tsx';
 import './sync.css';
 
@@ -41,8 +42,7 @@ export function SyncScreen() {
         hint="npm start runs the service with a connector. npm run platform runs the service alone."
       />
     );
-  if (error !== null) return <ReadFailure error={error} />;
-  if (data === undefined) return <Loading label="Loading the state of synchronization" />;
+  if (data === undefined) return <Unread error={error} label="Loading the state of synchronization" />;
   return (
     <div className="detail sync">
       <PageHead>
@@ -192,7 +192,8 @@ function Account({ account }: { readonly account: AccountSync }) {
               'none'
             ) : (
               <span key="o">
-                <Ago iso={oldestOpenStatus.createdAt} none="" /> <Journey id={oldestOpenStatus.messageId} />
+                <Ago iso={oldestOpenStatus.createdAt} none="" />{' '}
+                <JourneyLink id={oldestOpenStatus.messageId} />
               </span>
             ),
           ],
@@ -324,7 +325,6 @@ function Letter({
   readonly children: ReactNode;
 }) {
   const { id, change, attempts, lastError, at } = letter;
-  const messageId = 'messageId' in change ? change.messageId : undefined;
   return (
     <NamedRow id={`letter-${id}`}>
       <span className="mono">
@@ -336,7 +336,7 @@ function Letter({
       </span>
       <span className="line">
         {children}
-        {messageId === undefined ? null : <Journey id={messageId} />}
+        <JourneyLink id={'messageId' in change ? change.messageId : undefined} />
       </span>
     </NamedRow>
   );

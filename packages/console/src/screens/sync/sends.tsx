@@ -10,10 +10,11 @@ import { ReadSection } from '../../ui/as-of.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { describeSend, SEND_STATES } from '../../ui/describe-send.ts';
+import { JourneyLink } from '../../ui/journey-link.tsx';
 import { Confirmed } from '../../ui/menu.tsx';
 import { Failure } from '../../ui/states.tsx';
 import { showDateTime, showDuration } from '../../ui/times.tsx';
-import { Ago, Journey, readAgain } from './parts.tsx';
+import { Ago, readAgain } from './parts.tsx';
 
 const route = getRouteApi('/sync');
 
@@ -101,7 +102,7 @@ function Send({ send }: { readonly send: Outbound }) {
         {canRetry ? (
           <Confirmed label="Retry" question={certain} isDisabled={!mode().write} action={retry} />
         ) : null}
-        {messageId === null ? null : <Journey id={messageId} />}
+        <JourneyLink id={messageId} />
         <Failure error={retry.error} />
       </span>
     </li>
