@@ -172,6 +172,11 @@ describe('an API key', () => {
     await page.user.click(await button('Save'));
     expect((await screen.findByRole('alert')).textContent).toBe('is no address.');
     expect(field.getAttribute('aria-invalid')).toBe('true');
+    // The field of this one is not on display.
+    page.answer({ 'PATCH /sandbox/v1/api-keys/k1': invalid('connectionIds.0', 'is unknown.') });
+    await page.user.click(await button('Save'));
+    await screen.findByText('is unknown.');
+    expect(field.getAttribute('aria-invalid')).toBe('false');
   });
 
   it('tries an address', async () => {

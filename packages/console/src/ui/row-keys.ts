@@ -18,3 +18,14 @@ export function useRowKeys({ count, current, focus }: Rows, more: readonly KeyBi
     ...more,
   ]);
 }
+
+/** The same for rows that are all drawn, in the order of the page. */
+export function useDrawnRowKeys(selector: string): void {
+  const rows = () => [...document.querySelectorAll<HTMLElement>(selector)];
+  const placeOf = (state: string): number => rows().findIndex((row) => row.matches(state));
+  useRowKeys({
+    count: () => rows().length,
+    current: () => (placeOf(':focus') === -1 ? placeOf('[aria-current]') : placeOf(':focus')),
+    focus: (index) => rows()[index]?.focus(),
+  });
+}

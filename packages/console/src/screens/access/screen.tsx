@@ -5,7 +5,7 @@ import { useRead } from '../../data/read.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { showCount } from '../../ui/count.ts';
 import { PageHead } from '../../ui/page-head.tsx';
-import { useRowKeys } from '../../ui/row-keys.ts';
+import { useDrawnRowKeys } from '../../ui/row-keys.ts';
 import { Split } from '../../ui/split.tsx';
 import { EmptyState, Unread } from '../../ui/states.tsx';
 import { AppDetail, RegisterApp } from './app.tsx';
@@ -51,15 +51,7 @@ function Lists({ selectedId }: { readonly selectedId: string | undefined }) {
   const workspaces = useRead(WORKSPACES);
   const apps = useRead(APPS);
   const grants = useRead(GRANTS);
-  const rows = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('.access .row')];
-  useRowKeys({
-    count: () => rows().length,
-    current: () => {
-      const focused = rows().findIndex((row) => row.matches(':focus'));
-      return focused === -1 ? rows().findIndex((row) => row.matches('[aria-current]')) : focused;
-    },
-    focus: (index) => rows()[index]?.focus(),
-  });
+  useDrawnRowKeys('.access .row');
   const error = workspaces.error ?? apps.error ?? grants.error;
   if (workspaces.data === undefined || apps.data === undefined || grants.data === undefined)
     return <Unread error={error} label="Loading credentials" />;

@@ -3,8 +3,8 @@ import type { MessageTrace, TraceEntry } from '../../../../../src/contract/conne
 import type { ApiCall } from '../../../../../src/contract/sandbox/calls.ts';
 import type { Delivery, DeliveryAttempt } from '../../../../../src/contract/sandbox/deliveries.ts';
 import type { StoredMessage } from '../../../../../src/contract/sandbox/messages.ts';
-import type { Tone } from '../../ui/tone.ts';
 import { showCount } from '../../ui/count.ts';
+import type { Tone } from '../../ui/tone.ts';
 
 /** Where a step happened, from the phone to the CRM. */
 export const LANES = ['phone', 'service', 'attempts', 'connector', 'crm'] as const;

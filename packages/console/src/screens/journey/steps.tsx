@@ -11,7 +11,7 @@ import PhoneIcon from 'lucide-react/icons/smartphone';
 import WebhookIcon from 'lucide-react/icons/webhook';
 import { mode } from '../../data/live.ts';
 import { Facts } from '../../ui/about.tsx';
-import { useRowKeys } from '../../ui/row-keys.ts';
+import { useDrawnRowKeys } from '../../ui/row-keys.ts';
 import { showDateTime, showDuration, Time } from '../../ui/times.tsx';
 import { type Journey, LANES, type Lane, type Place, type Step } from './journey.ts';
 
@@ -37,12 +37,7 @@ const LANE_NAMES: Readonly<Record<Lane, string>> = {
 export function Steps({ journey: { steps, isShifted } }: { readonly journey: Journey }) {
   const lanes =
     mode().mode === 'sandbox' ? LANES : LANES.filter((lane) => lane !== 'phone' && lane !== 'attempts');
-  const lines = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('.journey-step > summary')];
-  useRowKeys({
-    count: () => lines().length,
-    current: () => lines().findIndex((line) => line.matches(':focus')),
-    focus: (index) => lines()[index]?.focus(),
-  });
+  useDrawnRowKeys('.journey-step > summary');
   const style = { '--lanes': lanes.length } as React.CSSProperties;
   return (
     <section aria-label="Steps">
