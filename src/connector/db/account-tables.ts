@@ -83,8 +83,8 @@ export const connections = connectorSchema.table(
     connectionId: text('connection_id').primaryKey(),
     accountId: text('account_id').notNull(),
     /**
-     * When its account first listed it. Null: known only from an event; the account that lists it takes it
-     * over.
+     * When an account first listed it. Null: known only from an event, or its account was removed; the account that
+     * lists it takes it over.
      */
     listedAt: epochMs('listed_at'),
     /** Service time at its first listing: what polling finds of earlier messages is history. */

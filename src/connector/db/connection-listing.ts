@@ -94,7 +94,8 @@ export function compareListing(listed: readonly ListedConnection[], known: Known
  * changed, `hidden` those that it no longer shows, `before` is the snapshot at the start of the statement, where
  * the data-modifying CTEs have not happened.
  * Takes SQL expressions; the rows are parameters of `p`. The first listing of a connection sets what is its history;
- * that of an account which takes it over changes nothing of it.
+ * that of an account which takes it over changes nothing of it. An account takes over what no other one shows; of a
+ * connection that another one has hidden no version is read before, because every poll would read all of those.
  */
 export function listingCtes<Input extends ListingRows>(
   p: Parameters<Input>,
@@ -143,10 +144,11 @@ kept AS (
          history_until = coalesce(c.history_until, excluded.history_until),
          history_from = CASE WHEN c.history_until IS NULL THEN excluded.history_from ELSE c.history_from END,
          visible = true, deleted_at = NULL, version = c.version + 1, updated_at = excluded.updated_at
-   WHERE (c.account_id = excluded.account_id OR c.listed_at IS NULL)
-     AND c.version = (SELECT l.version FROM listed l WHERE l.connection_id = excluded.connection_id)
-     AND (c.listed_at IS NULL OR NOT c.visible OR c.deleted_at IS NOT NULL
-          OR (${columnNames(LISTED, 'c')}) IS DISTINCT FROM (${FILLED}))
+   WHERE CASE WHEN c.account_id = excluded.account_id OR c.listed_at IS NULL
+              THEN c.version = (SELECT l.version FROM listed l WHERE l.connection_id = excluded.connection_id)
+                   AND (c.listed_at IS NULL OR NOT c.visible OR c.deleted_at IS NOT NULL
+                        OR (${columnNames(LISTED, 'c')}) IS DISTINCT FROM (${FILLED}))
+              ELSE NOT c.visible END
   RETURNING c.*
 ),
 hidden AS (

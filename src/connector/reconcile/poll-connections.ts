@@ -55,8 +55,8 @@ const GUARD = heldLease(
  *
  * A gap in visibility begins at the watermark of the last listing that contained the connection: until then
  * polling has read all of its messages. A good poll that found the same listing has not stored it again. A watermark
- * in the future of our clock is ignored. For a connection that is listed for the first time, though not in the first
- * listing of its account, the gap begins where its history does. A gap that is already open is not shortened.
+ * in the future of our clock is ignored. For a connection that the account lists for the first time, though not in its
+ * first listing, the gap begins where the history of the connection does. A gap that is already open is not shortened.
  */
 const MERGE = `
 WITH guard AS (${GUARD}),
@@ -74,7 +74,8 @@ gaps AS (
   UNION ALL
   SELECT ${ACCOUNT}, 'visibility', k.connection_id, k.history_from, 0, ${NOW}
     FROM kept k LEFT JOIN before b ON b.connection_id = k.connection_id
-   WHERE b.listed_at IS NULL AND EXISTS (SELECT FROM coverage WHERE listed_at IS NOT NULL)
+   WHERE (b.listed_at IS NULL OR b.account_id <> ${ACCOUNT})
+     AND EXISTS (SELECT FROM coverage WHERE listed_at IS NOT NULL)
    ORDER BY 3
   ON CONFLICT (account_id, kind, slot) DO UPDATE
      SET cursor = NULL, top = NULL,
@@ -90,7 +91,8 @@ SELECT EXISTS (SELECT FROM guard) AS applied,
        (SELECT count(*) FROM kept) AS changed,
        (SELECT count(*) FROM hidden) AS hidden,
        (SELECT count(*) FROM listed l JOIN before b USING (connection_id)
-         WHERE b.account_id <> ${ACCOUNT} AND b.listed_at IS NOT NULL) AS "foreign"`;
+         WHERE b.account_id <> ${ACCOUNT} AND b.listed_at IS NOT NULL
+           AND NOT EXISTS (SELECT FROM kept k WHERE k.connection_id = l.connection_id)) AS "foreign"`;
 
 /** Ids of the connections that the service listed. */
 export type VisibleConnections = ReadonlySet<string>;

@@ -127,6 +127,29 @@ describe('a listing', () => {
     expect(await bench.storedIds()).toEqual([]);
   });
 
+  it('takes a connection over that its account no longer lists, and reads all that was missed of it', async () => {
+    bench.service.addConnection('c1');
+    bench.service.addMessages('c1', 300, (index) => start + (1_000 + index) * MINUTE);
+    await bench.poll();
+    await bench.database.query(
+      `insert into connector.connections (connection_id, account_id, listed_at, visible, version, updated_at)
+       values ('c2', 'someone', 1, false, 7, 1), ('c3', 'someone', 1, false, 7, 1)`,
+    );
+    bench.service.addConnection('c2');
+    bench.service.addConnection('c3');
+    const missed = bench.service.addMessage('c2', start);
+    bench.service.onRequest = async ({ path }) => {
+      if (path !== '/connections') return;
+      const visible = `update connector.connections set visible = true where connection_id = 'c3'`;
+      await bench.database.query(visible);
+    };
+    await bench.poll();
+    expect(await mirror('c2')).toMatchObject({ account: ACCOUNT, status: 'open', visible: true });
+    expect(await mirror('c3')).toMatchObject({ account: 'someone', status: null });
+    expect(await bench.storedIds()).toContain(missed.id);
+    expect(await changes()).toMatchObject([{ id: 'c1' }, { id: 'c2', status: 'open', visible: true }]);
+  });
+
   it('marks a connection that is no longer listed as invisible, once', async () => {
     const connection = bench.service.addConnection('c1');
     bench.service.addConnection('c2');

@@ -71,10 +71,14 @@ describe('messages that are older than the first listing of their connection', (
     expect(others).toEqual([after]);
   });
 
-  it('are not those that came before the first listing by the account that took the connection over', async () => {
+  it.each([
+    ['was removed', () => releaseConnections(bench.database, ACCOUNT, start)],
+    ['no longer lists it', () => bench.database.query('update connector.connections set visible = false')],
+  ])('are not those that came before an account takes the connection over from one that %s', async (_, lose) => {
     const old = daily(3);
     await bench.poll();
-    await releaseConnections(bench.database, ACCOUNT, start);
+    await lose();
+    await bench.database.query(`update connector.connections set account_id = 'another'`);
     await bench.clock.advance(2 * DAY);
     const between = bench.service.addMessage('c1', start + DAY).id;
     await bench.poll();
