@@ -105,6 +105,9 @@ const TAKE_EVENT = EVENT_COLUMNS.map(
   ({ name, merged }) => `,\n         ${name} = CASE WHEN ${isTaken} THEN ${merged} ELSE c.${name} END`,
 ).join('');
 
+const isAccount = (row: string): string =>
+  `EXISTS (SELECT FROM connector.accounts a WHERE a.id = ${row}.account_id)`;
+
 /** What is reported about a connection that only a message has named; readers treat an absent field as null. */
 const NAMED_ONLY = `'{"visible": true}'::jsonb`;
 
@@ -203,12 +206,15 @@ input_connections AS (
     AS i(${columnNames(connectionColumns)}, position)${whileHeld}
 ),
 
--- A connection belongs to one account; an unknown one is made for the account whose fact names it first, and that of a
--- removed account becomes its own, with an event of it. If another statement makes it at the same time, the update that
+-- A connection belongs to one account; an unknown one is made for the account whose fact names it first. That of a removed
+-- account becomes that of the first account whose fact names it, with an event of it; late facts of the removed account,
+-- and those that no account has claimed, do not change whose it is. If another statement makes it at the same time, the update that
 -- changes nothing still returns its owner.
 known AS (
   SELECT c.connection_id, c.account_id${when(via, ', c.history_until')} FROM connector.connections c
-   WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i) AND NOT (${isReleased('c')})
+   WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i)
+     AND NOT (${isReleased('c')} AND EXISTS (
+       SELECT FROM input_connections i WHERE i.connection_id = c.connection_id AND ${isAccount('i')}))
 ),
 made AS (
   INSERT INTO connector.connections AS c
@@ -219,6 +225,8 @@ made AS (
   )}, true, 1, ${now}
     FROM input_connections i
    WHERE NOT EXISTS (SELECT FROM known k WHERE k.connection_id = i.connection_id)
+     AND (${isAccount('i')}
+          OR NOT EXISTS (SELECT FROM connector.connections k WHERE k.connection_id = i.connection_id))
    ORDER BY connection_id, position
   ON CONFLICT (connection_id) DO UPDATE
      SET account_id = CASE WHEN ${isReleased('c')} THEN excluded.account_id ELSE c.account_id END,

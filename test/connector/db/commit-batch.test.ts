@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { commitBatch } from '../../../src/connector/db/commit-batch.ts';
 import { releaseConnections } from '../../../src/connector/db/connection-rows.ts';
 import { CHANGE, type MessageFacts, WEBHOOK_SEEN } from '../../../src/connector/db/facts.ts';
@@ -308,6 +308,14 @@ describe('merging a message', () => {
 });
 
 describe('connections and their accounts', () => {
+  beforeAll(async () => {
+    await database.query(
+      `INSERT INTO connector.accounts (id, kind, subscription_id, created_at)
+       SELECT id, 'api_key', id, 1 FROM unnest($1::text[]) id`,
+      [[ACCOUNT, 'account-2']],
+    );
+  });
+
   it('creates the row of an unknown connection before it is listed', async () => {
     const connection = newId();
     await commit({ message: received(connection, newId()) }, { message: received(connection, newId()) });
@@ -388,6 +396,27 @@ describe('connections and their accounts', () => {
     const own = [connection, second].map((id) => ({ connection: outage(id, T0 + 2) }));
     expect((await commit(...own)).outcomes).toEqual({ merged: 2 });
     expect(await readConnection(second)).toMatchObject({ visible: true, needs_reconnect: true });
+  });
+
+  it('leaves the connection of a removed account hidden, whatever arrives late for it or for no account', async () => {
+    const [connection, late, next] = [newId(), newId(), newId()];
+    const [removed, nobody] = [{ accountId: 'removed' }, { accountId: 'unclaimed:app' }];
+    await commit({ message: received(connection, newId(), removed) });
+    await releaseConnections(database, 'removed', T0);
+    const before = await readConnection(connection);
+    const result = await commit(
+      { message: received(connection, late, removed) },
+      { message: received(connection, newId(), nobody) },
+      { connection: outage(connection, T0, nobody) },
+    );
+    expect(result.outcomes).toEqual({ merged: 1, foreign: 2 });
+    expect(await readConnection(connection)).toEqual(before);
+    const taken = await commit(
+      { message: status(connection, late, 'sent', T0, removed) },
+      { message: received(connection, next) },
+    );
+    expect(taken.outcomes).toEqual({ foreign: 1, merged: 1 });
+    expect(await readConnection(connection)).toMatchObject({ account_id: ACCOUNT, visible: true });
   });
 
   it('assigns an unknown connection to one of two accounts in the same batch', async () => {

@@ -74,16 +74,19 @@ describe('messages that are older than the first listing of their connection', (
   it.each([
     ['was removed', () => releaseConnections(bench.database, ACCOUNT, start)],
     ['no longer lists it', () => bench.database.query('update connector.connections set visible = false')],
-  ])('are not those that came before an account takes the connection over from one that %s', async (_, lose) => {
-    const old = daily(3);
-    await bench.poll();
-    await lose();
-    await bench.database.query(`update connector.connections set account_id = 'another'`);
-    await bench.clock.advance(2 * DAY);
-    const between = bench.service.addMessage('c1', start + DAY).id;
-    await bench.poll();
-    expect(await stored()).toEqual({ historic: old, others: [between] });
-  });
+  ])(
+    'are not those that came before an account takes the connection over from one that %s',
+    async (_, lose) => {
+      const old = daily(3);
+      await bench.poll();
+      await lose();
+      await bench.database.query(`update connector.connections set account_id = 'another'`);
+      await bench.clock.advance(2 * DAY);
+      const between = bench.service.addMessage('c1', start + DAY).id;
+      await bench.poll();
+      expect(await stored()).toEqual({ historic: old, others: [between] });
+    },
+  );
 
   it('keep being historic in their changes, with what happens to them later', async () => {
     const { id } = bench.service.addSent('c1', start - DAY);

@@ -22,7 +22,7 @@
         last_event_at,
         last_event_rank,
         position)
--- 7 lines as in merge-messages.sql, from: ),
+-- 9 lines as in merge-messages.sql, from: ),
     (connection_id,
         account_id,
         phone_number,
@@ -53,7 +53,7 @@
       true,
       1,
       $42::bigint
--- 5 lines as in merge-messages.sql, from: FROM input_connections i
+-- 7 lines as in merge-messages.sql, from: FROM input_connections i
          visible = c.visible OR c.listed_at IS NULL,
          phone_number = CASE WHEN c.listed_at IS NULL AND NOT c.visible AND excluded.last_event_at IS NOT NULL AND (c.last_event_at IS NULL OR (excluded.last_event_at,
              excluded.last_event_rank) > (c.last_event_at,

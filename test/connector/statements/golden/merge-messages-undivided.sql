@@ -1,4 +1,4 @@
--- 90 lines as in merge-messages.sql, from: WITH input_deliveries AS (
+-- 94 lines as in merge-messages.sql, from: WITH input_deliveries AS (
   SELECT i.*
     FROM input_messages i
     JOIN owners o ON o.connection_id = i.connection_id AND o.account_id = i.account_id

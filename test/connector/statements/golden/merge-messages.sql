@@ -68,7 +68,9 @@ input_connections AS (
 ),
 known AS (
   SELECT c.connection_id, c.account_id FROM connector.connections c
-   WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i) AND NOT (c.listed_at IS NULL AND NOT c.visible)
+   WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i)
+     AND NOT (c.listed_at IS NULL AND NOT c.visible AND EXISTS (
+       SELECT FROM input_connections i WHERE i.connection_id = c.connection_id AND EXISTS (SELECT FROM connector.accounts a WHERE a.id = i.account_id)))
 ),
 made AS (
   INSERT INTO connector.connections AS c
@@ -76,6 +78,8 @@ made AS (
   SELECT DISTINCT ON (connection_id) connection_id, account_id, true, 1, $33::bigint
     FROM input_connections i
    WHERE NOT EXISTS (SELECT FROM known k WHERE k.connection_id = i.connection_id)
+     AND (EXISTS (SELECT FROM connector.accounts a WHERE a.id = i.account_id)
+          OR NOT EXISTS (SELECT FROM connector.connections k WHERE k.connection_id = i.connection_id))
    ORDER BY connection_id, position
   ON CONFLICT (connection_id) DO UPDATE
      SET account_id = CASE WHEN c.listed_at IS NULL AND NOT c.visible THEN excluded.account_id ELSE c.account_id END,

@@ -1,6 +1,6 @@
 -- 69 lines as in merge-messages.sql, from: WITH input_deliveries AS (
   SELECT c.connection_id, c.account_id, c.history_until FROM connector.connections c
--- 12 lines as in merge-messages.sql, from: WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i) AND NOT (c.listed_at IS NULL AND NOT c.visible)
+-- 16 lines as in merge-messages.sql, from: WHERE c.connection_id IN (SELECT i.connection_id FROM input_connections i)
   RETURNING c.connection_id, c.account_id, c.history_until, c.xmax = 0 AS is_new, '{"visible": true}'::jsonb AS data
 ),
 owners AS (
