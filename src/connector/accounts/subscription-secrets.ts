@@ -2,17 +2,17 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Deadline } from '../../runtime/clock/deadline.ts';
 import type { Database } from '../../runtime/database/database.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
+import { UNCLAIMED } from '../db/facts.ts';
 import { secretContext } from '../db/sealed-columns.ts';
 import { readSecrets, type SecretRow } from './subscription-store.ts';
 
 /** The subscription that comes from configuration, at the path without an id. Fixed, so that replicas agree on it. */
 export const FIRST_SUBSCRIPTION_ID = 'default';
 
-const UNCLAIMED = 'unclaimed:';
-
 /**
  * Placeholder account for events of a subscription that several accounts share, until the owner of their
- * connection is known. A row created under it belongs to the first account that lists the connection.
+ * connection is known. A row created under it belongs to the first account that lists the connection, and a message to
+ * the account of its connection that reports it next, as a poll does after that listing.
  */
 export function unclaimedAccount(subscriptionId: string): string {
   return `${UNCLAIMED}${subscriptionId}`;

@@ -27,6 +27,12 @@ export function eachText(of: (name: keyof MessageTexts) => string | null): Messa
   return Object.fromEntries(MESSAGE_TEXTS.map((name) => [name, of(name)])) as unknown as MessageTexts;
 }
 
+/**
+ * Begins the id of the account of events until an account lists their connection, see `unclaimedAccount`. A message goes
+ * to that account with what it reports of it.
+ */
+export const UNCLAIMED = 'unclaimed:';
+
 /** What one source reports about one message. Null: not reported. */
 export interface MessageFacts extends MessageTexts {
   readonly connectionId: string;

@@ -6,6 +6,7 @@ import {
   MESSAGE_TEXTS,
   type MessageTexts,
   type RawDelivery,
+  UNCLAIMED,
 } from './facts.ts';
 import { type FoldedConnection, type FoldedMessage, rankConnectionEvent } from './fold-facts.ts';
 import { inbox } from './inbox-table.ts';
@@ -89,6 +90,13 @@ const isPoll = `excluded.first_seen_by = 'poll'`;
 const fileAddress = (name: string): Merge => ({
   value: `CASE WHEN ${isPoll} THEN coalesce(excluded.${name}, m.${name}) ELSE coalesce(m.${name}, excluded.${name}) END`,
   changes: { fields: fills(name), bookkeeping: `(${isPoll} AND m.${name} <> excluded.${name})` },
+});
+
+const isClaimed = `(m.account_id LIKE '${UNCLAIMED}%' AND excluded.account_id <> m.account_id)`;
+/** Only the account of the connection reports a message. */
+const owner = (name: string): Merge => ({
+  value: `CASE WHEN ${isClaimed} THEN excluded.${name} ELSE m.${name} END`,
+  changes: { fields: isClaimed },
 });
 
 /** A poll that could not read the direction assumed it. */
@@ -214,7 +222,7 @@ const TEXT_MERGES: Partial<Record<keyof MessageTexts, (name: string) => Merge>> 
 export const MESSAGE_COLUMNS: readonly MessageColumn[] = [
   ofMessage(messages.connectionId, (message) => message.connectionId),
   ofMessage(messages.id, (message) => message.messageId),
-  ofMessage(messages.accountId, (message) => message.accountId),
+  ofMessage(messages.accountId, (message) => message.accountId, owner),
   ofMessage(messages.direction, (message) => message.direction, direction),
   ...MESSAGE_TEXTS.map((name) =>
     ofMessage(messages[name], (message) => message[name], TEXT_MERGES[name] ?? first),

@@ -2,24 +2,19 @@ import { and, isNotNull } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { claimingSubscription } from '../accounts/subscription-secrets.ts';
-import { isReleased } from '../db/connection-rows.ts';
 import type { RawDelivery } from '../db/facts.ts';
 import { connections } from '../db/schema.ts';
 
 /**
- * An event of a shared subscription belongs to the account of its connection. If the connection is unknown or that of
- * a removed account, it belongs to the only account, if there is exactly one. If the connection belongs to an account
- * of another subscription, the event stays unclaimed: it is stored and changes nothing.
+ * An event of a shared subscription belongs to the account of its connection, if that is one of its accounts. Otherwise it
+ * stays unclaimed, also if there is only one account: the service may deliver for a customer whose consent is not stored
+ * yet, or who was removed.
  */
 const OWNERS = `
-  select w.subscription_id as "subscriptionId", w.connection_id as "connectionId",
-         case when c.connection_id is null then o.id else a.id end as "accountId"
+  select w.subscription_id as "subscriptionId", w.connection_id as "connectionId", a.id as "accountId"
     from unnest($1::text[], $2::text[]) as w(subscription_id, connection_id)
-    left join connector.connections c on c.connection_id = w.connection_id and not (${isReleased('c')})
-    left join connector.accounts a on a.id = c.account_id and a.subscription_id = w.subscription_id
-    left join (select subscription_id, min(id) as id from connector.accounts
-                where subscription_id = any($1::text[]) group by subscription_id having count(*) = 1) o
-      on o.subscription_id = w.subscription_id`;
+    join connector.connections c on c.connection_id = w.connection_id
+    join connector.accounts a on a.id = c.account_id and a.subscription_id = w.subscription_id`;
 
 /**
  * Returns the same deliveries in the same order, those of shared subscriptions with the account of their
@@ -34,7 +29,7 @@ export async function assignAccounts(
   const open = deliveries.filter((delivery) => connectionToClaim(delivery) !== undefined);
   if (open.length === 0) return deliveries;
   const wanted = new Map(open.map((delivery) => [keyOf(delivery), delivery]));
-  const rows = await db.query<{ subscriptionId: string; connectionId: string; accountId: string | null }>(
+  const rows = await db.query<{ subscriptionId: string; connectionId: string; accountId: string }>(
     OWNERS,
     [
       [...wanted.values()].map(({ subscriptionId }) => subscriptionId),
@@ -45,7 +40,7 @@ export async function assignAccounts(
   const owners = new Map(rows.map((row) => [`${row.subscriptionId}\n${row.connectionId}`, row.accountId]));
   return deliveries.map((delivery) => {
     const accountId = owners.get(keyOf(delivery));
-    return typeof accountId === 'string' ? assign(delivery, accountId) : delivery;
+    return accountId === undefined ? delivery : assign(delivery, accountId);
   });
 }
 

@@ -419,6 +419,25 @@ describe('connections and their accounts', () => {
     expect(await readConnection(connection)).toMatchObject({ account_id: ACCOUNT, visible: true });
   });
 
+  it('assigns a message that no account had claimed to the account that reports it', async () => {
+    const [connection, message] = [newId(), newId()];
+    const nobody = { accountId: 'unclaimed:app' };
+    await commit({ message: received(connection, message, nobody) });
+    await database.query('UPDATE connector.connections SET account_id = $1', [ACCOUNT]);
+    const told = { now: T0, messages: [polled(connection, message)], via: 'coverage' };
+    await commitBatch(database, told);
+    await commitBatch(database, told);
+    expect(await readMessages(database)).toMatchObject([{ account_id: ACCOUNT, peer: '15551234567' }]);
+    const changes = await database.query(
+      'SELECT type, account_id AS account FROM connector.changes WHERE message_id = $1 ORDER BY batch',
+      [message],
+    );
+    expect(changes).toEqual([
+      { type: 'message.created', account: nobody.accountId },
+      { type: 'message.updated', account: ACCOUNT },
+    ]);
+  });
+
   it('assigns an unknown connection to one of two accounts in the same batch', async () => {
     const [connection, message] = [newId(), newId()];
     const result = await commit(

@@ -34,15 +34,27 @@ describe('the webhook that grants share', () => {
   });
   const connectionOf = async (id: string) => (await ask('GET', `/v1/connections/${id}`)).body;
 
+  /** Delivers an event to the webhook of the app that this account shares. */
+  const deliverTo = async (accountId: string) => {
+    const to = `${path}${(await accountOf(accountId))?.subscriptionId}`;
+    return (event: object) => grants.other.deliver(event, APP_SECRET, grants.world.clock.now(), to);
+  };
+  /** The accounts that the changes of a message name. */
+  async function ownersOf(messageId: string): Promise<string[]> {
+    await grants.running.connector.settle();
+    const { changes } = (await ask('GET', '/v1/changes?limit=1000')).body as {
+      changes: { messageId?: string; accountId: string }[];
+    };
+    return changes.filter((change) => change.messageId === messageId).map(({ accountId }) => accountId);
+  }
+
   it('receives the events of each account, and stores those of unknown connections until an account lists them', async () => {
     grants.world.service.addConnection('of-a');
     const a = await connect();
     grants.world.service.connections = [];
     grants.world.service.addConnection('of-b');
     const b = await connect();
-    const account = await accountOf(a);
-    const to = `${path}${account?.subscriptionId}`;
-    const deliver = (event: object) => grants.other.deliver(event, APP_SECRET, grants.world.clock.now(), to);
+    const deliver = await deliverTo(a);
     for (const [connection, message] of [
       ['of-a', 'to-a'],
       ['of-b', 'to-b'],
@@ -50,15 +62,9 @@ describe('the webhook that grants share', () => {
     ] as const) {
       expect((await deliver(received(connection, message))).status).toBe(200);
     }
-    await grants.running.connector.settle();
-    const changes = (await ask('GET', '/v1/changes?limit=1000')).body['changes'] as {
-      messageId?: string;
-      accountId: string;
-    }[];
-    const owner = (messageId: string) => changes.find((change) => change.messageId === messageId)?.accountId;
-    expect(owner('to-a')).toBe(a);
-    expect(owner('to-b')).toBe(b);
-    expect(owner('to-nobody')).toBe(`unclaimed:${account?.subscriptionId}`);
+    expect(await ownersOf('to-a')).toEqual([a]);
+    expect(await ownersOf('to-b')).toEqual([b]);
+    expect(await ownersOf('to-nobody')).toEqual([`unclaimed:${(await accountOf(a))?.subscriptionId}`]);
     expect((await ask('GET', '/v1/messages/to-nobody')).status).toBe(200);
     // Any account of the app may list it, so all of them are polled.
     const notified = () => grants.other.notifier.notified.map(({ key }) => key);
@@ -70,6 +76,58 @@ describe('the webhook that grants share', () => {
     expect((await connectionOf('of-nobody'))['accountId']).toBe(b);
     await deliver(received('of-nobody', 'to-b-now'));
     expect((await ask('GET', '/v1/messages/to-b-now')).status).toBe(200);
+  });
+
+  /** Lists are the same for each token, so that of the account that was polled last gets none any more. */
+  function hideListsFromLast(): void {
+    const token = grants.world.service.requests.at(-1)?.headers.authorization;
+    grants.world.service.fault = ({ headers }) =>
+      headers.authorization === token ? { status: 503, body: {} } : undefined;
+  }
+
+  it('stores an event of a customer whose consent is not finished for no other one, and then for him', async () => {
+    grants.world.service.addConnection('early-a');
+    const a = await connect();
+    await poll(a);
+    hideListsFromLast();
+    const deliver = await deliverTo(a);
+    const unclaimed = `unclaimed:${(await accountOf(a))?.subscriptionId}`;
+    const { authorizationUrl } = await grants.begin();
+    const query = grants.auth.approve(authorizationUrl);
+    const event = received('early-b', 'before-callback');
+    expect((await deliver(event)).status).toBe(200);
+    expect(await ownersOf('before-callback')).toEqual([unclaimed]);
+    grants.world.service.connections = [];
+    grants.world.service.addConnection('early-b');
+    grants.world.service.addMessage('early-b', 1, { id: 'before-callback' });
+    expect((await grants.comeBack(query)).status).toBe(200);
+    await grants.running.runPolls();
+    const b = String((await connectionOf('early-b'))['accountId']);
+    expect((await accountOf(b))?.kind).toBe('oauth');
+    expect(b).not.toBe(a);
+    expect(await ownersOf('before-callback')).toEqual([unclaimed, b]);
+    const message = (await ask('GET', '/v1/messages/before-callback')).body;
+    expect(message).toMatchObject({ peer: '15551234567', historic: false });
+  });
+
+  it('stores no event of a removed customer for another one, until an account lists the connection', async () => {
+    grants.world.service.addConnection('left-a');
+    const a = await connect();
+    await poll(a);
+    hideListsFromLast();
+    grants.world.service.connections = [];
+    grants.world.service.addConnection('left-b');
+    const b = await connect();
+    expect((await ask('DELETE', `/v1/accounts/${b}`)).status).toBe(200);
+    const deliver = await deliverTo(a);
+    expect((await deliver(received('left-b', 'after-removal'))).status).toBe(200);
+    expect((await ask('GET', '/v1/messages/after-removal')).status).toBe(404);
+    expect(await connectionOf('left-b')).toMatchObject({ accountId: b, visible: false });
+    grants.world.service.addMessage('left-b', grants.world.clock.now(), { id: 'after-removal' });
+    const again = await connect();
+    expect(await ownersOf('after-removal')).toEqual([again]);
+    expect((await deliver(received('left-b', 'after-consent'))).status).toBe(200);
+    expect(await ownersOf('after-consent')).toEqual([again]);
   });
 
   it('stores an event for a connection of another subscription, and merges nothing', async () => {

@@ -219,7 +219,7 @@ moved AS (
            | CASE WHEN i.status IS NULL THEN 0 ELSE 2 END
            | CASE WHEN i.status_conflict THEN 16 ELSE 0 END,
                CASE WHEN i.webhook_seen <> 0 THEN $42::bigint END,
--- 104 lines as in merge-messages.sql, from: i.filed_at
+-- 107 lines as in merge-messages.sql, from: i.filed_at
       (SELECT count(*) FROM made) AS all_made,
       (SELECT count(*) FROM moved) AS all_moved
 -- 28 lines as in merge-messages.sql, from: ),

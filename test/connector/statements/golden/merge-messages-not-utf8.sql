@@ -1,3 +1,3 @@
 WITH input_deliveries AS (
   SELECT d.*, substring($14::bytea FROM d.starts_at FOR d.bytes) AS body
--- 381 lines as in merge-messages.sql, from: FROM unnest($1::text[],
+-- 384 lines as in merge-messages.sql, from: FROM unnest($1::text[],

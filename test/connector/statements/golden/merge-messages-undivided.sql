@@ -9,4 +9,4 @@ merged AS (
      origin, media_copy, historic, first_seen_by, first_seen_at, previous_status, change_mask, webhook_at)
 -- 23 lines as in merge-messages.sql, from: SELECT i.connection_id,
            | CASE WHEN i.status_conflict THEN 16 ELSE 0 END, CASE WHEN i.webhook_seen <> 0 THEN $33::bigint END
--- 235 lines as in merge-messages.sql, from: FROM filed i
+-- 238 lines as in merge-messages.sql, from: FROM filed i

@@ -149,7 +149,8 @@ merged AS (
     FROM filed i
    ORDER BY i.connection_id, i.id
   ON CONFLICT (connection_id, id, filed_at) DO UPDATE
-     SET direction = CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END,
+     SET account_id = CASE WHEN (m.account_id LIKE 'unclaimed:%' AND excluded.account_id <> m.account_id) THEN excluded.account_id ELSE m.account_id END,
+         direction = CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END,
          peer = CASE WHEN (excluded.peer IS NOT NULL AND (m.peer IS NULL OR m.peer_named)) THEN excluded.peer ELSE m.peer END,
          text = coalesce(m.text, excluded.text),
          media_url = CASE WHEN excluded.first_seen_by = 'poll' THEN coalesce(excluded.media_url,
@@ -183,7 +184,8 @@ merged AS (
          previous_status = m.status,
          change_mask = CASE WHEN (((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing'))) THEN 2 ELSE 0 END
-                     | CASE WHEN (((m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) AND m.direction <> excluded.direction)
+                     | CASE WHEN ((m.account_id LIKE 'unclaimed:%' AND excluded.account_id <> m.account_id)
+        OR ((m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) AND m.direction <> excluded.direction)
         OR ((excluded.peer IS NOT NULL AND (m.peer IS NULL OR m.peer_named)) AND m.peer IS DISTINCT FROM excluded.peer)
         OR (m.text IS NULL AND excluded.text IS NOT NULL)
         OR (m.media_url IS NULL AND excluded.media_url IS NOT NULL)
@@ -210,7 +212,8 @@ merged AS (
          webhook_at = coalesce(excluded.webhook_at, m.webhook_at)
    WHERE NOT m.erased AND ((((excluded.status > m.status AND m.status <> 'read')
         OR (m.status IS NULL AND excluded.status IS NOT NULL AND CASE WHEN (m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) THEN excluded.direction ELSE m.direction END = 'outgoing')))
-      OR (((m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) AND m.direction <> excluded.direction)
+      OR ((m.account_id LIKE 'unclaimed:%' AND excluded.account_id <> m.account_id)
+        OR ((m.first_seen_by = 'poll' AND NOT m.polled AND excluded.polled) AND m.direction <> excluded.direction)
         OR ((excluded.peer IS NOT NULL AND (m.peer IS NULL OR m.peer_named)) AND m.peer IS DISTINCT FROM excluded.peer)
         OR (m.text IS NULL AND excluded.text IS NOT NULL)
         OR (m.media_url IS NULL AND excluded.media_url IS NOT NULL)

@@ -25,7 +25,7 @@ filed AS (
          13
            | CASE WHEN i.status IS NULL THEN 0 ELSE 2 END
            | CASE WHEN i.status_conflict THEN 16 ELSE 0 END, NULL::bigint, i.filed_at
--- 161 lines as in merge-messages.sql, from: FROM filed i
+-- 164 lines as in merge-messages.sql, from: FROM filed i
       $35::text,
 -- 23 lines as in merge-messages.sql, from: m.status,
       $35::text,
