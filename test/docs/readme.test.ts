@@ -1,11 +1,12 @@
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
-import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makeDataFolder } from '../support/data-folder.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { findFreePort, findPortBase } from '../support/find-free-port.ts';
 import { callJson, createLoopClient, type LoopClient } from '../support/loop-client.ts';
 import { type CodeBlock, readBlocks, readProjectFile } from '../support/markdown.ts';
+import { ofFile } from '../support/of-file.ts';
 import { ROOT } from '../support/root.ts';
 import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 
@@ -28,25 +29,19 @@ interface Ran {
 describe('README.md, docs/first-hour.md and docs/api.md', () => {
   /** Ports of the loop in place of 4000, 4010, 4011 and 4020. */
   let base: number;
-  let folder: DataFolder;
+  const folder = ofFile(makeDataFolder, (made) => made.remove());
+  const database = ofFile(createTestDatabase, (made) => made.drop());
   let loop: SpawnedCommand;
   let client: LoopClient;
-  let database: TestDatabase;
   /** Variables that lines have set, as an open shell keeps them. */
   const variables: Record<string, string> = {};
   const ran: Ran[] = [];
 
   beforeAll(async () => {
     base = await findPortBase();
-    folder = await makeDataFolder();
-    database = await createTestDatabase();
   });
 
-  afterAll(async () => {
-    await loop.kill();
-    await folder.remove();
-    await database.drop();
-  }, SLOW_MS);
+  afterAll(() => loop.kill(), SLOW_MS);
 
   const moved = (line: string): string =>
     line.replace(/127\.0\.0\.1:40(\d\d)/g, (_, offset: string) => `127.0.0.1:${base + Number(offset)}`);

@@ -9,6 +9,8 @@ const messagesOf = async (path: string): Promise<string[]> => {
   return body.entries.map(({ messageId }: { messageId: string }) => messageId);
 };
 const query = (q: string): string => `?q=${encodeURIComponent(q)}`;
+/** The messages of the deliveries that match. */
+const found = (q: string) => messagesOf(`/deliveries${query(q)}`);
 const write = async (text: string): Promise<string> => (await hook.write(text)).body.messageId;
 const settle = () => hook.service.platform.settle();
 
@@ -16,21 +18,16 @@ describe('deliveries', () => {
   it('are filtered by message, outcome and type, and searched in their bodies', async () => {
     const [one, two] = [await write('the blue bicycle'), await write('a 100% red one')];
     await settle();
-    expect(await messagesOf(`/deliveries${query(`message:${one}`)}`)).toEqual([one]);
-    expect(await messagesOf(`/deliveries${query(`!message:${one}`)}`)).toEqual([two]);
-    expect(await messagesOf(`/deliveries${query('BICYCLE')}`)).toEqual([one]);
-    expect(await messagesOf(`/deliveries${query('100%')}`)).toEqual([two]);
-    expect(await messagesOf(`/deliveries${query('1%')}`)).toEqual([]);
-    expect(await messagesOf(`/deliveries${query('status:delivered type:message.* !bicycle')}`)).toEqual([
-      two,
-    ]);
-    expect(await messagesOf(`/deliveries${query('url:https://crm.*')}`)).toEqual([two, one]);
-    expect(await messagesOf(`/deliveries${query(`webhook:${hook.sandbox.seed.workspaceId}`)}`)).toEqual([
-      two,
-      one,
-    ]);
-    expect(await messagesOf(`/deliveries${query('status:dropped')}`)).toEqual([]);
-    expect(await messagesOf(`/deliveries${query('reason:no_webhook')}`)).toEqual([]);
+    expect(await found(`message:${one}`)).toEqual([one]);
+    expect(await found(`!message:${one}`)).toEqual([two]);
+    expect(await found('BICYCLE')).toEqual([one]);
+    expect(await found('100%')).toEqual([two]);
+    expect(await found('1%')).toEqual([]);
+    expect(await found('status:delivered type:message.* !bicycle')).toEqual([two]);
+    expect(await found('url:https://crm.*')).toEqual([two, one]);
+    expect(await found(`webhook:${hook.sandbox.seed.workspaceId}`)).toEqual([two, one]);
+    expect(await found('status:dropped')).toEqual([]);
+    expect(await found('reason:no_webhook')).toEqual([]);
   });
 
   it('are filtered in the same way while they are pending', async () => {
@@ -44,10 +41,10 @@ describe('deliveries', () => {
       '!status:delivered',
       'type:message.received',
     ]) {
-      expect(await messagesOf(`/deliveries${query(q)}`), q).toEqual([one]);
+      expect(await found(q), q).toEqual([one]);
     }
     for (const q of ['status:delivered', 'car', '!status:pending', `!message:${one}`, 'reason:*']) {
-      expect(await messagesOf(`/deliveries${query(q)}`), q).toEqual([]);
+      expect(await found(q), q).toEqual([]);
     }
     await hook.clock.advance(1_500);
   });
@@ -88,7 +85,6 @@ describe('deliveries', () => {
     await hook.call('POST', '/faults', { id: 'late', match, action: { type: 'delay', ms: 0 } });
     const pending = await write('pending');
     await hook.clock.timerSet(500);
-    const found = (q: string) => messagesOf(`/deliveries${query(q)}`);
     expect(await found('fault:twice')).toEqual([finished]);
     expect(await found('fault:lost*')).toEqual([finished]);
     expect(await found('fault:late')).toEqual([pending]);

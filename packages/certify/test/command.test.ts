@@ -4,13 +4,14 @@ import { open } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { type DataFolder, makeDataFolder } from '../../../test/support/data-folder.ts';
+import { makeDataFolder } from '../../../test/support/data-folder.ts';
 import { createTestDatabase } from '../../../test/support/database.ts';
 import { startTestLoop } from '../../../test/support/loop.ts';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { readProjectFile } from '../../../test/support/markdown.ts';
+import { ofFile } from '../../../test/support/of-file.ts';
 import { ROOT } from '../../../test/support/root.ts';
 import { serve } from '../../../test/support/serve.ts';
 import { type Ended, spawnCommand } from '../../../test/support/spawn-command.ts';
@@ -19,7 +20,7 @@ import { Skip } from '../src/runner/check.ts';
 import { readObserver, receiverSuite, shell } from '../src/suites.ts';
 import { startConsumer } from './gallery/consumers.ts';
 import { buildChecksPage, CHECKS_PAGE } from './gallery/matrix.ts';
-import { type GalleryReceiver, SECRET, startGalleryReceiver } from './gallery/receiver.ts';
+import { SECRET, startGalleryReceiver } from './gallery/receiver.ts';
 
 const PAGE = readProjectFile('docs/certify.md');
 const CLI = join(ROOT, 'packages/certify/src/cli.mjs');
@@ -38,21 +39,14 @@ describe('docs/certify.md', () => {
 });
 
 describe('npm run certify', () => {
-  let right: GalleryReceiver;
-  let wrong: GalleryReceiver;
-  let folder: DataFolder;
-  beforeAll(async () => {
-    right = await startGalleryReceiver({});
-    wrong = await startGalleryReceiver({
+  const right = ofFile(() => startGalleryReceiver({}));
+  const wrong = ofFile(() =>
+    startGalleryReceiver({
       otherMethod: 500,
       answer: ({ event }) => (event === 'message.reaction' ? 500 : 200),
-    });
-    folder = await makeDataFolder();
-  });
-  afterAll(async () => {
-    await Promise.all([right.close(), wrong.close()]);
-    await folder.remove();
-  });
+    }),
+  );
+  const folder = ofFile(makeDataFolder, (made) => made.remove());
 
   const certify = (url: string, ...words: readonly string[]): Promise<Ended> =>
     spawnCommand('node', [CLI, url, ...words], { env: { CERTIFY_SECRET: SECRET } }).ended;

@@ -23,15 +23,12 @@ import { ofTest } from '../../support/of-file.ts';
 
 const logger = createLogger({ level: 'silent', name: 'test' });
 
-/** Waits until no backend of this database runs a statement like `pattern`. */
-async function untilGone(pattern: string, url: string): Promise<void> {
+/** Waits until this database has no backend, or none that runs a statement like `pattern`. */
+async function untilGone(url: string, pattern?: string): Promise<void> {
   const name = new URL(url).pathname.slice(1);
   await asAdmin(async (admin) => {
-    for (;;) {
-      const rows = await admin`
-        select 1 from pg_stat_activity where datname = ${name} and state = 'active' and query like ${pattern}`;
-      if (rows.length === 0) return;
-    }
+    const running = pattern === undefined ? admin`` : admin`and state = 'active' and query like ${pattern}`;
+    while ((await admin`select 1 from pg_stat_activity where datname = ${name} ${running}`).length > 0);
   });
 }
 
@@ -149,7 +146,7 @@ describe('database', () => {
         expect(error).toBeInstanceOf(QueryDeadlineExceeded);
         expect(error).toMatchObject({ deadlineMs: 150, mayHaveCommitted: true });
         expect(isConnectionFailure(error)).toBe(true);
-        await untilGone('%pg_sleep(100)%', test.url);
+        await untilGone(test.url, '%pg_sleep(100)%');
         expect(patient.health.deadlineHits).toBe(1);
         expect(await patient.query('select 1 as one')).toEqual([{ one: 1 }]);
       }));
@@ -365,7 +362,7 @@ describe('database', () => {
     it('leaves no connection open on the server', async () => {
       await Promise.all(Array.from({ length: 9 }, () => database.query('select 1')));
       await database.close();
-      await untilDisconnected(test.url);
+      await untilGone(test.url);
     });
   });
 });
@@ -377,14 +374,4 @@ async function asAdminIn(url: string, text: string): Promise<unknown[]> {
   } finally {
     await database.close();
   }
-}
-
-async function untilDisconnected(url: string): Promise<void> {
-  const name = new URL(url).pathname.slice(1);
-  await asAdmin(async (admin) => {
-    for (;;) {
-      const rows = await admin`select 1 from pg_stat_activity where datname = ${name}`;
-      if (rows.length === 0) return;
-    }
-  });
 }

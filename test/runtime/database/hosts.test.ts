@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Clock } from '../../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { type Database, openDatabase } from '../../../src/runtime/database/database.ts';
@@ -12,9 +12,10 @@ import {
   withDatabase,
 } from '../../../src/runtime/database/database-url.ts';
 import { startListener } from '../../../src/runtime/database/listener.ts';
-import { asAdmin, createTestDatabase, openPool, type TestDatabase } from '../../support/database.ts';
+import { asAdmin, createTestDatabase, openPool } from '../../support/database.ts';
 import { type FaultProxy, startFaultProxyFor } from '../../support/fault-proxy.ts';
 import { logTo } from '../../support/log-to.ts';
+import { ofFile } from '../../support/of-file.ts';
 import { serve } from '../../support/serve.ts';
 
 describe('a database URL', () => {
@@ -75,13 +76,8 @@ describe('a database URL', () => {
 });
 
 describe('several hosts', () => {
-  let test: TestDatabase;
+  const test = ofFile(createTestDatabase, (made) => made.drop());
   const SERVER_PORT = 5432;
-
-  beforeAll(async () => {
-    test = await createTestDatabase();
-    return () => test.drop();
-  });
 
   interface Way {
     readonly proxy: FaultProxy;
