@@ -500,6 +500,9 @@ describe('several accounts', () => {
     });
     expect(added.status).toBe(201);
     system.service.webhook = ours;
+    expect(told(await system.examine(), 'service')).toMatch(
+      /^ok: .*\n.*\nwarning: The list has connections that another account shows, .*\nGET .*\nc1 belongs to account default\.\nc2 belongs/,
+    );
     system.service.apiKeys.delete('key-of-a-second');
     const reports = await system.examine();
     const of = (check: string) =>

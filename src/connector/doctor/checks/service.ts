@@ -1,3 +1,7 @@
+import { and, isNotNull, ne } from 'drizzle-orm';
+import type { Queryable } from '../../../runtime/database/database.ts';
+import { isAnyOf, orm } from '../../../runtime/database/orm.ts';
+import { connections } from '../../db/schema.ts';
 import { ServiceRefusal, ServiceUnreachable } from '../../service-client/service-errors.ts';
 import { count, span } from '../../state/wording.ts';
 import type { DoctorSettings, ExaminedAccount, ServiceCheckInput } from '../check-input.ts';
@@ -6,17 +10,31 @@ import { type Check, type Finding, ok, problem, warning } from '../finding.ts';
 import { howToConsent, inPortal } from '../places.ts';
 
 const SLOW_MS = 5_000;
+/** Maximum number of connections that are named. */
+const MAX_SHOWN = 10;
 
 /** The service can be reached and accepts the credential. */
 export const serviceCheck: Check<ServiceCheckInput> = {
   id: 'service',
   title: 'the service answers',
-  async run({ account, service, settings }) {
+  async run({ account, service, settings, database }) {
     const asked = await service.connections();
     if (!asked.ok) return explainFailure(asked.error, account, settings);
     const evidence = [
       `GET /connections answered in ${span(asked.ms)} with ${count(asked.value.items.length, 'connection')}.`,
     ];
+    const elsewhere = await findShownElsewhere(database, account.id, asked.value.items);
+    if (elsewhere.length > 0) {
+      return warning(
+        'The list has connections that another account shows, so this account gets nothing of them.',
+        {
+          evidence: [...evidence, ...elsewhere],
+          advice: [
+            'If the other account is not needed, remove it (DELETE /v1/accounts/{id}): this one then takes them over.',
+          ],
+        },
+      );
+    }
     return asked.ms > SLOW_MS
       ? warning('The service answers slowly.', {
           evidence,
@@ -27,6 +45,24 @@ export const serviceCheck: Check<ServiceCheckInput> = {
       : ok('The service answers and accepts the credential.', { evidence });
   },
 };
+
+/** The listed connections that another account shows, each with that account. */
+async function findShownElsewhere(
+  database: Queryable | null,
+  accountId: string,
+  listed: readonly { readonly id: string }[],
+): Promise<string[]> {
+  if (database === null) return [];
+  const { connectionId, accountId: owner, visible, listedAt } = connections;
+  const ids = listed.map(({ id }) => id);
+  const rows = await orm(database)
+    .select({ connectionId, owner })
+    .from(connections)
+    .where(and(isAnyOf(connectionId, ids), ne(owner, accountId), visible, isNotNull(listedAt)))
+    .orderBy(connectionId)
+    .limit(MAX_SHOWN);
+  return rows.map((row) => `${row.connectionId} belongs to account ${row.owner}.`);
+}
 
 /** No other call can succeed: the service does not answer, or it refuses the credential. */
 const UNUSABLE = 'service_unusable';
