@@ -175,9 +175,8 @@ export async function forgetErrors(db: Queryable): Promise<void> {
   for (const statement of FORGET) await db.query(statement);
 }
 
-/** The same during the erasure of these messages. */
+/** The same for messages that are about to be erased. */
 export async function forgetErrorsOf(db: Queryable, erased: readonly ErasedMessages[]): Promise<void> {
-  await forgetErrors(db);
   for (const statement of FORGET_NAMED) await db.query(statement, namesOf(erased));
 }
 

@@ -26,25 +26,36 @@ export const emptyMessage = (removed: string, now: string): string => `
 
 const CHANGE_TEXTS = MESSAGE_TEXTS.flatMap((name) => (name in changes ? [changes[name as 'text'].name] : []));
 
+const OF_PERSON = `connector.connections c
+    JOIN connector.messages m ON m.connection_id = c.connection_id AND m.peer = ANY($1::text[])`;
+
+const KNOWN = `
+SELECT m.account_id AS "accountId", m.connection_id AS "connectionId", array_agg(m.id) AS ids
+  FROM ${OF_PERSON} GROUP BY m.account_id, m.connection_id`;
+
 // Locked in the order of their keys, as the merge does. The row stays without its texts, so that a poll that reads the
 // message again finds it and changes nothing.
 const MESSAGES = `
 WITH locked AS (
-  SELECT m.connection_id, m.id FROM connector.connections c
-    JOIN connector.messages m ON m.connection_id = c.connection_id AND m.peer = ANY($1::text[])
+  SELECT m.connection_id, m.id FROM ${OF_PERSON}
    ORDER BY m.connection_id, m.id FOR UPDATE OF m
 ), erased AS (${emptyMessage('$2::text[]', '$3::bigint')}
     FROM locked l WHERE m.connection_id = l.connection_id AND m.id = l.id
   RETURNING m.account_id, m.connection_id, m.id
 )
-SELECT account_id AS "accountId", connection_id AS "connectionId", array_agg(id ORDER BY id) AS ids
-  FROM erased GROUP BY account_id, connection_id ORDER BY connection_id`;
+SELECT account_id AS "accountId", connection_id AS "connectionId", array_agg(id) AS ids
+  FROM erased GROUP BY account_id, connection_id`;
+
+/** SQL: a change that had no number yet when `seq` was the last one. As an array, so that no plan reads all changes. */
+const since = (seq: string): string => `batch = ANY (ARRAY(
+  SELECT b.id FROM connector.change_batches b WHERE b.last_seq > ${seq}::bigint
+   UNION ALL SELECT b.id FROM connector.change_batches b WHERE b.last_seq IS NULL))`;
 
 // Messages that have expired are in the feed only, where not each of their changes names the person.
-const EXPIRED = `
+const expired = (when = 'true'): string => `
 SELECT h.account_id AS "accountId", h.connection_id AS "connectionId", array_agg(DISTINCT h.message_id) AS ids
   FROM connector.changes h
- WHERE h.peer = ANY($1::text[]) AND NOT EXISTS (
+ WHERE ${when} AND h.peer = ANY($1::text[]) AND NOT EXISTS (
    SELECT FROM connector.messages m WHERE m.id = h.message_id AND m.connection_id = h.connection_id AND NOT m.expired)
  GROUP BY h.account_id, h.connection_id`;
 
@@ -56,15 +67,15 @@ export const namesOf = (erased: readonly ErasedMessages[]): readonly string[][] 
   erased.flatMap(({ ids }) => ids),
 ];
 
-const CHANGES = `
+const emptyChanges = (when = 'true'): string => `
 UPDATE connector.changes SET ${emptied([...CHANGE_TEXTS, changes.mediaCopy.name])}
- WHERE type <> 'outbound.updated' AND ((connection_id, message_id) IN ${NAMED} OR peer = ANY($3::text[]))`;
+ WHERE ${when} AND type <> 'outbound.updated' AND ((connection_id, message_id) IN ${NAMED} OR peer = ANY($3::text[]))`;
 
 // Sends that retention has deleted are in the feed only.
-const SENDS = `
+const emptySends = (when = 'true'): string => `
 UPDATE connector.changes
    SET data = data || '{"to": "", "text": null, "mediaFilename": null, "mediaMimetype": null, "mediaCaption": null, "reference": ""}'
- WHERE type = 'outbound.updated' AND data ->> 'to' = ANY($1::text[])`;
+ WHERE ${when} AND type = 'outbound.updated' AND data ->> 'to' = ANY($1::text[])`;
 
 const DELIVERIES = `DELETE FROM connector.inbox WHERE (connection_id, message_id) IN ${NAMED}`;
 
@@ -75,23 +86,78 @@ DELETE FROM connector.inbox i
  WHERE i.outcome = ANY($2::text[])
    AND EXISTS (SELECT FROM unnest($1::text[]) p WHERE position(convert_to('"' || p || '"', 'UTF8') IN i.body) > 0)`;
 
+const EMPTY_RECENT = `${emptyChanges(since('$4'))}
+RETURNING type, connection_id AS of, message_id AS id`;
+
+const keyOf = (connectionId: string, id: string): string => `${connectionId} ${id}`;
+
+/** Each connection once, and each message. */
+function unite(found: readonly ErasedMessages[]): ErasedMessages[] {
+  const united = new Map<string, ErasedMessages>();
+  for (const { ids, ...of } of found) {
+    const known = united.get(of.connectionId)?.ids ?? [];
+    united.set(of.connectionId, { ...of, ids: [...new Set([...known, ...ids])] });
+  }
+  return [...united.values()];
+}
+
+/** What was erased before rows of messages are locked. */
+export interface ErasedChanges {
+  readonly messages: readonly ErasedMessages[];
+  /** Changes up to this number were read. */
+  readonly lastSeq: number;
+}
+
 /**
- * Removes the number, texts, files and references of a person from messages, changes and the raw log. The worker removes
- * the kept files except for those that were removed before, by their keys.
+ * Removes the number, texts, files and references of a person from the changes and the raw log. It reads all of the feed,
+ * so it locks no row that a delivery changes.
+ */
+export async function eraseChanges(tx: Queryable, phones: readonly string[]): Promise<ErasedChanges> {
+  // First: what is committed later gets a higher number.
+  const [feed] = await tx.query<{ seq: number }>('SELECT connector.last_seq() AS seq');
+  const messages = await tx.query<ErasedMessages>(KNOWN, [phones]);
+  messages.push(...(await tx.query<ErasedMessages>(expired(), [phones])));
+  const named = namesOf(messages);
+  await tx.query(emptyChanges(), [...named, phones]);
+  await tx.query(emptySends(), [phones]);
+  await tx.query(DELIVERIES, named);
+  return { messages, lastSeq: feed?.seq ?? 0 };
+}
+
+/**
+ * Removes them from the messages, and from what came meanwhile. The worker removes the kept files except for those that
+ * were removed before, by their keys. From here on, deliveries about these messages wait for the commit.
  */
 export async function eraseMessages(
   tx: Queryable,
   phones: readonly string[],
   removedFiles: readonly string[],
+  { messages, lastSeq }: ErasedChanges,
   now: number,
-): Promise<ErasedMessages[]> {
+): Promise<readonly ErasedMessages[]> {
   // First: they are locked by what merges them later, whose message is then there to be erased.
   await tx.query(UNMERGED_DELIVERIES, [phones, UNMERGED]);
-  const erased = await tx.query<ErasedMessages>(MESSAGES, [phones, removedFiles, now]);
-  erased.push(...(await tx.query<ErasedMessages>(EXPIRED, [phones])));
+  const found = await tx.query<ErasedMessages>(MESSAGES, [phones, removedFiles, now]);
+  found.push(...(await tx.query<ErasedMessages>(expired(since('$2')), [phones, lastSeq])));
+  const erased = unite([...messages, ...found]);
   const named = namesOf(erased);
-  await tx.query(CHANGES, [...named, phones]);
-  await tx.query(SENDS, [phones]);
+  const recent = await tx.query<{ type: string; of: string; id: string }>(EMPTY_RECENT, [
+    ...named,
+    phones,
+    lastSeq,
+  ]);
+  const created = recent.filter(({ type }) => type === 'message.created').map(({ of, id }) => keyOf(of, id));
+  const read = new Set([
+    ...created,
+    ...messages.flatMap(({ connectionId, ids }) => ids.map((id) => keyOf(connectionId, id))),
+  ]);
+  // Messages that were there before, and whose person was named meanwhile: their earlier changes name nobody.
+  const late = erased.map(({ ids, ...of }) => ({
+    ...of,
+    ids: ids.filter((id) => !read.has(keyOf(of.connectionId, id))),
+  }));
+  if (late.some(({ ids }) => ids.length > 0)) await tx.query(emptyChanges(), [...namesOf(late), []]);
+  await tx.query(emptySends(since('$2')), [phones, lastSeq]);
   await tx.query(DELIVERIES, named);
   return erased;
 }

@@ -1,13 +1,19 @@
 import { variants } from '../../patterns/phone-variants.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { createTurns } from '../../runtime/turns/turns.ts';
-import { forgetErrorsOf } from '../consumers/dead-letters.ts';
-import { type ErasedMessages, type Erasure, eraseMessages, tellErasures } from '../db/erase-messages.ts';
+import { forgetErrors, forgetErrorsOf } from '../consumers/dead-letters.ts';
+import {
+  type ErasedMessages,
+  type Erasure,
+  eraseChanges,
+  eraseMessages,
+  tellErasures,
+} from '../db/erase-messages.ts';
 import { listCopies } from '../db/media-copies.ts';
 import type { MediaStore } from '../media/media-store.ts';
 import { type ErasedSend, eraseSends } from '../outbox/erase-sends.ts';
 
-/** All changes of the feed are read twice. */
+/** All changes of the feed are read three times. */
 const DEADLINE_MS = 140_000;
 /** Ids of messages, and of sends, in one change of the feed. */
 const IDS_AT_ONCE = 500;
@@ -20,10 +26,12 @@ export class NoMediaStore extends Error {
 }
 
 /**
- * Erases a person: first the kept files, then in one transaction number, texts, addresses of files and references in
- * messages, changes, the raw log, sends and the errors of consumers. A file that is being stored meanwhile is removed by
- * the worker. The ids of the messages stay, so that polling brings nothing back. The feed tells consumers the ids. Can be
- * repeated. Throws as `transaction` does, what `eraseSends` throws, and a `StoreFailure`.
+ * Erases a person in one transaction: number, texts, addresses of files and references in changes, the raw log, sends, the
+ * errors of consumers, and at last in messages; the kept files before their messages. Whatever reads much comes first:
+ * while the rows of messages are locked, deliveries about them wait, and those of other people that are stored with them.
+ * A file that is being stored meanwhile is removed by the worker. The ids of the messages stay, so that polling brings
+ * nothing back. The feed tells consumers the ids. Can be repeated. Throws as `transaction` does, what `eraseSends` throws,
+ * and a `StoreFailure`.
  * @throws {NoMediaStore}
  */
 export async function erasePerson(
@@ -32,12 +40,13 @@ export async function erasePerson(
   now: number,
 ): Promise<{ readonly messages: number; readonly sends: number }> {
   const phones = variants(phone);
-  return await database.transaction(
+  const erased = await database.transaction(
     async (tx) => {
+      const changes = await eraseChanges(tx, phones);
       const sends = await eraseSends(tx, phones);
       const files = await removeFiles(tx, phones, mediaStore);
-      const messages = await eraseMessages(tx, phones, files, now);
-      await forgetErrorsOf(tx, messages);
+      await forgetErrorsOf(tx, changes.messages);
+      const messages = await eraseMessages(tx, phones, files, changes, now);
       // Last, because the number of a batch must not wait for the rest of the transaction.
       const told = tell(messages, sends);
       await tellErasures(tx, told, now);
@@ -45,6 +54,9 @@ export async function erasePerson(
     },
     { deadlineMs: DEADLINE_MS },
   );
+  // Those of what came meanwhile. If this fails, retention does it within an hour.
+  await forgetErrors(database);
+  return erased;
 }
 
 /** Removes the files of a person before their rows, and returns their keys. */

@@ -22,6 +22,7 @@ import {
   polled,
   received,
   silentLogger,
+  status,
   T0,
 } from '../support/event-fixtures.ts';
 
@@ -84,6 +85,77 @@ const run = (on: Database) =>
     onDifference: () => undefined,
     onProgress: () => undefined,
   });
+
+/** Erases the person, and does this once the feed was read. */
+function eraseWhile(meanwhile: () => Promise<unknown>) {
+  let read = false;
+  const slow = aroundStatements(database, async (text, run) => {
+    const rows = await run();
+    if (!read && text.includes('UPDATE connector.changes SET')) {
+      read = true;
+      await meanwhile();
+    }
+    return rows;
+  });
+  return erasePerson({ database: slow, mediaStore: null }, SOMEBODY, T0);
+}
+const textsOfChanges = () =>
+  database.query(
+    "SELECT peer, text FROM connector.changes WHERE type IN ('message.created', 'message.updated') AND (peer, text) IS DISTINCT FROM (NULL, NULL)",
+  );
+
+it('deliveries about messages of the person wait for no reading of the feed, and are erased', async () => {
+  const sent = { peer: SOMEBODY, text: 'Hello' } as const;
+  await commitBatch(database, {
+    now: T0,
+    messages: [polled('c1', 'm1', { ...sent, direction: 'outgoing' })],
+  });
+  const known = delivery({ message: status('c1', 'm1', 'read') }, { receivedAt: T0 });
+  const begun = delivery({ message: received('c1', 'm2', sent) }, { receivedAt: T0 });
+  const erased = await eraseWhile(() =>
+    commitBatch(database, { now: T0, deliveries: [known, begun] }, { deadlineMs: 2_000 }),
+  );
+  expect(erased).toEqual({ messages: 2, sends: 0 });
+  expect(await database.query('SELECT id, status, peer, text FROM connector.messages ORDER BY id')).toEqual([
+    { id: 'm1', status: 'read', peer: null, text: null },
+    { id: 'm2', status: null, peer: null, text: null },
+  ]);
+  expect(await textsOfChanges()).toEqual([]);
+  expect(await deliveries()).toEqual([]);
+});
+
+it('a change of a send that is written while the feed is read names nobody', async () => {
+  await commitBatch(database, { now: T0, messages: [polled('c1', 'm1')] });
+  await eraseWhile(() =>
+    database.query(
+      `WITH made AS (INSERT INTO connector.change_batches (id, size, changed_at)
+         VALUES (nextval('connector.change_batch_id'), 1, $1::bigint) RETURNING id)
+       INSERT INTO connector.changes (batch, position, type, at, account_id, connection_id, source, data)
+       SELECT id, 1, 'outbound.updated', $1::bigint, 'a', 'c1', 'send', jsonb_build_object('to', $2::text) FROM made`,
+      [T0, SOMEBODY],
+    ),
+  );
+  const sends = await database.query(
+    "SELECT data ->> 'to' AS to FROM connector.changes WHERE type = 'outbound.updated'",
+  );
+  expect(sends).toEqual([{ to: '' }]);
+});
+
+it('a message that is named while the feed is read loses its earlier texts', async () => {
+  await commitBatch(database, { now: T0, messages: [polled('c1', 'm1', { text: 'Hello' })] });
+  const named = { id: 'm1', connectionId: 'c1' };
+  expect(await eraseWhile(() => namePeer(database, named, SOMEBODY, T0))).toEqual({ messages: 1, sends: 0 });
+  expect(await messages()).toEqual([{ id: 'm1', peer: null, text: null }]);
+  expect(await textsOfChanges()).toEqual([]);
+});
+
+it('a message that expires while the feed is read is told', async () => {
+  const old = received('c1', 'm1', { peer: SOMEBODY, createdAt: T0 - DAY });
+  await commitBatch(database, { now: T0, messages: [old] });
+  const { signal: stopping } = new AbortController();
+  const expire = () => emptyMessages(database, { before: T0, now: T0, stopping }, []);
+  expect(await eraseWhile(expire)).toEqual({ messages: 1, sends: 0 });
+});
 
 it('a person whose files are kept is not erased without their store', async () => {
   await commitBatch(database, {
