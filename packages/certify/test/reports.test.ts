@@ -21,6 +21,11 @@ const exchange: Exchange = {
   json: {
     text: 'Private words',
     mediaUrl: 'https://x.example/file',
+    media_url: 'https://x.example/other',
+    caption: 'Private',
+    label: 'Anna',
+    name: 'Anna',
+    code: 'ABCD-EFGH',
     secret: 'whsec',
     qr: `data:image/png;base64,${'A'.repeat(99)}`,
     id: 'c1',
@@ -57,7 +62,7 @@ describe('evidence', () => {
       requestBody: '{"to":"447700900301","text":"<13 characters>"}',
       status: 200,
       headers: { 'content-type': 'application/json', 'www-authenticate': '<API key>' },
-      body: '{"text":"<13 characters>","mediaUrl":"<22 characters>","secret":"<5 characters>","qr":"<image/png, 121 characters>","id":"c1"}',
+      body: '{"text":"<13 characters>","mediaUrl":"<22 characters>","media_url":"<23 characters>","caption":"<7 characters>","label":"<4 characters>","name":"<4 characters>","code":"<9 characters>","secret":"<5 characters>","qr":"<image/png, 121 characters>","id":"c1"}',
       ms: 12,
     });
   });

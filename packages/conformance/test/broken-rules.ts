@@ -206,6 +206,13 @@ export const BROKEN_RULES: Broken<(inputs: ServiceInputs) => Breakage> = {
   'messages.has-more': {
     'hasMore on the last page': succeeding('GET', PAGE, inBody({ hasMore: true })),
   },
+  'messages.filter.connection': {
+    'a message that the filter leaves out': succeeding(
+      'GET',
+      /messages\?.*connectionId=/,
+      ({ body }) => void body.messages.pop(),
+    ),
+  },
   'messages.filter.outside': {
     'a filter that is ignored': asking('GET', PAGE, (request) => {
       request.path = request.path.replace(/connectionId=[^&]*/, 'limit=20');

@@ -110,6 +110,19 @@ describe('faults in the dock', () => {
     ]);
   });
 
+  it('lose one event of ten by the preset that says so, with all of its attempts', async () => {
+    const page = await openPage('/calls', faults());
+    await page.user.click(await button(/^Faults/));
+    await page.user.click(await button('Lossy 10 %'));
+    await waitFor(() => expect(page.writes).toHaveLength(1));
+    expect(page.writes[0]?.body).toMatchObject({
+      match: { surface: 'webhook' },
+      action: { type: 'drop' },
+      probability: 0.1,
+      per: 'event',
+    });
+  });
+
   it('take a rule of your own, with what is refused at its field, and give the focus back', async () => {
     const answers = faults();
     const page = await openPage('/deliveries', {

@@ -109,6 +109,26 @@ describe('POST /wait', () => {
     expect(publish).not.toHaveBeenCalled();
   });
 
+  it('does not miss what happens while it looks', async () => {
+    const events = createEventHub();
+    const [call] = (await hook.call('GET', '/calls')).body.entries;
+    const found = [[], [call]];
+    const lists = {
+      calls: async () => {
+        events.changed('calls');
+        return found.shift() ?? [];
+      },
+    } as unknown as ConditionLists;
+    const waited = waitFor(
+      { lists, events, clock: hook.clock },
+      { list: 'calls' },
+      new AbortController().signal,
+    );
+    await new Promise(setImmediate);
+    expect(found).toEqual([]);
+    expect(await waited).toMatchObject({ holds: true, waitedMs: 0 });
+  });
+
   it('refuses a filter that the list does not support', async () => {
     const { status, body } = await hook.call('POST', '/wait', { list: 'calls', q: 'outcome:dropped' });
     expect({ status, body }).toMatchObject({ status: 400, body: { error: 'invalid_request', field: 'q' } });
