@@ -45,7 +45,8 @@ export async function writeExport({ file, subject, readPage, onPage }: ExportOpt
   let { cursor, entries, bytes } = readProgress(file, subject);
   // Also what fails before the first page is continued.
   await replaceFile(`${file}.progress`, { subject, cursor, entries, bytes });
-  const output = await open(file, bytes === 0 ? 'w' : 'r+');
+  // It contains what people have written.
+  const output = await open(file, bytes === 0 ? 'w' : 'r+', 0o600);
   try {
     await output.truncate(bytes);
     const hash = createHash('sha256');

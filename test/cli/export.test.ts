@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runExport } from '../../src/commands/run-export.ts';
@@ -45,6 +45,7 @@ describe('npm run export', () => {
     expect(messages).toHaveLength(4);
     expect(lines()).toEqual(messages);
     expect(stdout).toBe(`4 messages in ${file}, ${readFileSync(file).length} bytes, sha256 ${sha256()}\n`);
+    expect(statSync(file).mode & 0o077).toBe(0);
     expect(readFileSync(`${file}.sha256`, 'utf8')).toBe(`${sha256()}  all.jsonl\n`);
     expect([code, existsSync(`${file}.progress`)]).toEqual([0, false]);
 

@@ -4,8 +4,9 @@ import { orm } from '../../runtime/database/orm.ts';
 import { equalSecrets } from '../../runtime/sealing/equal-secrets.ts';
 import type { KeyRing } from '../../runtime/sealing/key-ring.ts';
 import { isHeld, isHeldByLiving, type Lease } from '../db/lease.ts';
-import { subscriptions } from '../db/schema.ts';
+import { accounts, pollStates, subscriptions } from '../db/schema.ts';
 import { secretContext } from '../db/sealed-columns.ts';
+import { IS_REFUSED } from './account-store.ts';
 
 /*
  * The subscriptions, and the mark of a secret that is being replaced. Times are epoch ms of our clock. Throws
@@ -80,15 +81,20 @@ const DUE_AT = sql<number | null>`coalesce(${s.registerDueAt}, case when ${IN_DO
 /** Longer than any wait after a failed registration. */
 export const LONGEST_WAIT_MS = 6 * 60_000;
 
-/** Subscriptions of accounts whose registration is due at `now`, or planned too far ahead, longest due first. */
+/**
+ * Subscriptions of accounts whose registration is due at `now`, or planned too far ahead, longest due first. None with a
+ * refused credential, which is not used again.
+ */
 export async function listDue(db: Queryable, now: number, limit: number) {
   return await orm(db)
     .select({ id: s.id, plannedAt: sql<number>`${DUE_AT}` })
     .from(s)
+    .innerJoin(accounts, eq(accounts.id, s.accountId))
+    .leftJoin(pollStates, eq(pollStates.accountId, accounts.id))
     .where(
       and(
         or(lte(DUE_AT, now), gt(DUE_AT, now + LONGEST_WAIT_MS)),
-        isNotNull(s.accountId),
+        not(IS_REFUSED),
         not(isHeldByLiving(REGISTRATION, s.id)),
       ),
     )

@@ -100,10 +100,8 @@ export function createSupervisor(options: SupervisorOptions) {
     void launched.ended.then(() => alive.delete(launched));
     const ready = Promise.race([launched.ready, launched.ended]);
     const end = await within(clock, READY_MS, ready).catch(() => 'late' as const);
-    if (end === undefined) {
-      starting.delete(launched);
-      return launched;
-    }
+    starting.delete(launched);
+    if (end === undefined) return launched;
     launched.kill();
     const why =
       end === 'late' ? `was not serving within ${READY_MS / 1000} s` : `ended with ${describeEnd(end)}`;

@@ -8,7 +8,7 @@ import {
   rotateSecret,
 } from '../../../src/connector/accounts/registrations.ts';
 import { FIRST_SUBSCRIPTION_ID } from '../../../src/connector/accounts/subscription-secrets.ts';
-import { makeDue, REGISTRATION } from '../../../src/connector/accounts/subscription-store.ts';
+import { listDue, makeDue, REGISTRATION } from '../../../src/connector/accounts/subscription-store.ts';
 import { secretContext } from '../../../src/connector/db/sealed-columns.ts';
 import { createServiceClient } from '../../../src/connector/service-client/service-client.ts';
 import { createPresence, type Presence } from '../../../src/connector/work/presence.ts';
@@ -343,6 +343,7 @@ describe('the registrations of a process', () => {
     await notifier.deliver(REGISTRATION, FIRST_SUBSCRIPTION_ID);
     await registrations.settle();
     expect(service.requests).toHaveLength(1);
+    expect(await listDue(database, clock.now(), 10)).toEqual([]);
     await registrations.close();
   });
 
