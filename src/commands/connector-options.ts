@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { ConfigurationError, type ConfigurationProblem } from '../runtime/config/configuration-error.ts';
 import { type Environment, readSettings } from '../runtime/config/read-settings.ts';
 import type { Secret } from '../runtime/config/secret.ts';
+import { isLoopbackHost } from '../runtime/http-server/loopback.ts';
 import type { LogLevel } from '../runtime/logger/logger.ts';
 import { equalSecrets } from '../runtime/sealing/equal-secrets.ts';
 import { readMediaStore } from './media-options.ts';
@@ -42,6 +43,16 @@ export function connectorOptions(
   const missing = (setting: string, problem: string): void => {
     problems.push({ setting, problem });
   };
+  // What is acknowledged would be in a folder of this machine, and nobody would notice a mistyped name.
+  if (
+    settings.DATABASE_URL === undefined &&
+    !isLoopbackHost(baseUrl === undefined ? '' : new URL(baseUrl).hostname)
+  ) {
+    missing(
+      'DATABASE_URL',
+      `is not set; set it to your Postgres, such as ${definition.DATABASE_URL.example}. Only if SERVICE_BASE_URL is on this machine, as in a rehearsal, is an embedded one used.`,
+    );
+  }
   // A worker serves only its metrics, no API.
   if (token === undefined && (role !== 'worker' || tokens.length === 0)) {
     missing(

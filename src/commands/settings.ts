@@ -46,7 +46,7 @@ const databaseUrl = setting.secretUrl({
   protocols: POSTGRES,
   accepts: isDatabaseUrl,
   unset:
-    'a Postgres from an npm package, for trying out: its data is in .data/postgres, on this machine only, without a backup',
+    'a Postgres from an npm package, for trying out with a service on this machine: its data is in .data/postgres, without a backup',
   example: 'postgres://user:password@127.0.0.1:5432/messaging',
 });
 

@@ -33,7 +33,7 @@ export interface StartConnectorOptions {
   readonly handlers?: ChangeHandlers | undefined;
   /** Default: JSON lines on standard output. `LOG_LEVEL` sets the level in either case. */
   readonly logger?: ConnectorLogger | undefined;
-  /** Folder for the data of the embedded Postgres if `DATABASE_URL` is not set. Default `.data`. */
+  /** Folder for the data of the embedded Postgres if `DATABASE_URL` is not set, as it may be with a service on this machine. Default `.data`. */
   readonly dataDir?: string | undefined;
 }
 

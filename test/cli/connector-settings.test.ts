@@ -4,7 +4,9 @@ import { startOptions } from '../../src/commands/start-options.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { proves } from '../support/proves.ts';
 
+const DATABASE_URL = 'postgres://127.0.0.1/messaging';
 const SECRETS = {
+  DATABASE_URL,
   CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
   CONNECTOR_SEALING_KEYS: generateSealingKey(),
 };
@@ -85,8 +87,21 @@ describe('the settings of npm run connector', () => {
     ],
     ['an unknown role', { CONNECTOR_ROLE: 'both' }, 'CONNECTOR_ROLE'],
     ['a hasty poll', { RECONCILE_INTERVAL_MS: '1000' }, 'RECONCILE_INTERVAL_MS'],
+    ...[{}, { SERVICE_BASE_URL: 'https://service.example/api/v1', SERVICE_API_KEY: 'key' }].map(
+      (service): [string, Record<string, string>, string] => [
+        `a mistyped name of the database with ${JSON.stringify(service)}`,
+        { ...service, DATABASE_URL: '', DATBASE_URL: DATABASE_URL },
+        'DATABASE_URL: is not set; set it to your Postgres',
+      ],
+    ),
   ])('refuses %s and names the setting', (_, env, named) => {
     expect(() => connectorOptions({ ...SECRETS, ...env }, () => undefined)).toThrow(named);
+  });
+
+  it('name no database only if the service is on this machine', () => {
+    const rehearsal = { SERVICE_BASE_URL: 'http://127.0.0.1:4010/api/v1', SERVICE_API_KEY: 'key' };
+    const env = { ...SECRETS, ...rehearsal, DATABASE_URL: '' };
+    expect(connectorOptions(env, () => undefined).databaseUrl).toBeUndefined();
   });
 
   it('name the store of files, and each retention', () => {

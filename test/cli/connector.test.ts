@@ -69,7 +69,8 @@ it(
   'leaves no Postgres behind on a SIGTERM while it starts one',
   async () => {
     const folder = await makeDataFolder();
-    const command = spawnCli('connector', ['--data-dir', folder.path], { CONNECTOR_PORT: '0', ...SECRETS });
+    const env = { SERVICE_BASE_URL: 'http://127.0.0.1:1/api/v1', SERVICE_API_KEY: 'key', CONNECTOR_PORT: '0' };
+    const command = spawnCli('connector', ['--data-dir', folder.path], { ...env, ...SECRETS });
     const server = async () => (await findEmbeddedPostgres(folder.path)).kind;
     await expect.poll(server, { timeout: SLOW_MS, interval: 5 }).toBe('running');
     command.signal('SIGTERM');
@@ -82,6 +83,7 @@ it(
 
 it('names everything that is missing and the setting that a variable resembles, starts nothing and exits with 2', async () => {
   const { code, stdout, stderr } = await spawnCli('connector', [], { CONECTOR_API_TOKEN: 'token' }).ended;
+  expect(stderr).toContain('DATABASE_URL: is not set');
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toContain('CONNECTOR_SEALING_KEYS: is not set');
   expect(stderr).toContain('CONNECTOR_API_TOKEN: is not set');

@@ -83,7 +83,12 @@ describe('the settings that the doctor reads', () => {
   });
 
   it('are reported if they name no database, unless they are those of npm start', () => {
-    const { DATABASE_URL: _, ...embedded } = GOOD;
+    const { DATABASE_URL: _, ...unset } = GOOD;
+    expect(read(unset).report).toMatchObject({
+      verdict: 'problem',
+      evidence: [expect.stringMatching(/^DATABASE_URL: is not set/)],
+    });
+    const embedded = { ...unset, SERVICE_BASE_URL: 'http://127.0.0.1:4010/api/v1', SERVICE_API_KEY: 'key' };
     expect(read(embedded).report).toMatchObject({
       verdict: 'warning',
       says: 'DATABASE_URL is not set: the data is in a Postgres on this machine only, without a backup.',
@@ -182,7 +187,7 @@ describe('npm run doctor beside npm start', () => {
 
 describe('npm run doctor', () => {
   it(
-    'exits with 2 without a database, and for an unknown option',
+    'exits with 1 and checks nothing else without a database, and with 2 for an unknown option',
     async () => {
       const folder = makeFolder();
       writeFileSync(
@@ -194,7 +199,7 @@ describe('npm run doctor', () => {
       const [nothing, wrong] = await Promise.all([run(), run('--jsom')]);
       expect(nothing.stdout).toContain('DATABASE_URL is not set, and there is no data in .data');
       expect(nothing.stdout).toMatch(/^- +migrations, rights, connections, snapshots, sealing, account: /m);
-      expect(nothing.code).toBe(2);
+      expect(nothing.code).toBe(1);
       expect(wrong).toMatchObject({ code: 2, stdout: '' });
     },
     SLOW_MS,

@@ -86,6 +86,7 @@ describe('the module of CONNECTOR_HANDLERS', () => {
   });
 
   const env = {
+    DATABASE_URL: 'postgres://127.0.0.1/messaging',
     CONNECTOR_API_TOKEN: 'token-of-a-test-0123456789',
     CONNECTOR_SEALING_KEYS: generateSealingKey(),
     CONNECTOR_HANDLERS: write('broken.mjs', 'export function {'),

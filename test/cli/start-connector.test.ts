@@ -37,7 +37,11 @@ describe('startConnector with invalid arguments', () => {
   });
 
   it('refuses handlers in code if CONNECTOR_HANDLERS is set as well', async () => {
-    const env = { ...SECRETS, CONNECTOR_HANDLERS: './handlers.js' };
+    const env = {
+      ...SECRETS,
+      DATABASE_URL: 'postgres://127.0.0.1/none',
+      CONNECTOR_HANDLERS: './handlers.js',
+    };
     await expect(startConnector({ env, handlers })).rejects.toThrow('remove one of the two');
   });
 

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { readProcesses } from '../../src/commands/supervise-connector.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
+import { ScriptedService } from '../connector/support/scripted-service.ts';
 import { type DataFolder, makeDataFolder } from '../support/data-folder.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/find-free-port.ts';
@@ -55,6 +56,7 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
   let folder: DataFolder;
   let place: string;
   let command: SpawnedCommand;
+  let service: ScriptedService;
   let url: string;
   let isRunning = false;
   /** The token with which it runs. */
@@ -83,6 +85,7 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
 
   beforeAll(async () => {
     folder = await makeDataFolder();
+    service = await ScriptedService.start();
     place = await mkdtemp(join(tmpdir(), 'test-supervisor-'));
     await settings(token);
     await pointTo(ROOT);
@@ -93,7 +96,7 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
     if (!isRunning) {
       const script = join(place, 'current/src/cli/connector.ts');
       command = spawnCommand('node', [script, '--processes', '2', '--data-dir', folder.path], {
-        env,
+        env: { ...env, SERVICE_BASE_URL: service.baseUrl, SERVICE_API_KEY: 'key-1' },
         cwd: place,
       });
       url = JSON.parse(await command.said(/all processes ready/)).url;
@@ -104,6 +107,7 @@ describe('npm run connector -- --processes 2, on its own Postgres', () => {
 
   afterAll(async () => {
     await command.kill();
+    await service.close();
     await folder.remove();
     await rm(place, { recursive: true });
   }, SLOW_MS);
