@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28191],
+  ['src/connector', 28238],
   ['src/runtime', 8435],
   ['src/platform', 13299],
   ['src/sandbox', 4845],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10572, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1143],
-  ['test, of packages too', 96327, TESTS],
+  ['test, of packages too', 96347, TESTS],
   ['bench', 2599],
   ['drizzle', 6366, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

@@ -1,4 +1,4 @@
-import { and, count, eq, gte, isNull, min, sql } from 'drizzle-orm';
+import { and, count, desc, eq, gt, gte, isNull, min, sql } from 'drizzle-orm';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { WEBHOOK_SEEN } from '../db/facts.ts';
@@ -36,6 +36,24 @@ export async function readOldestKept(
     .crossJoinLateral(oldest)
     .where(isAnyOf(c.connectionId, connectionIds));
   return row?.at ?? null;
+}
+
+/** The newest message of an account that is dated after a time. */
+export async function findDatedAfter(
+  db: Queryable,
+  accountId: string,
+  time: number,
+): Promise<{ readonly id: string; readonly createdAt: number } | undefined> {
+  const newest = newestMessages(db, 1, gt(m.createdAt, time));
+  const [row] = await orm(db)
+    .select({ id: newest.id, createdAt: newest.createdAt })
+    .from(c)
+    .crossJoin(DIRECTIONS)
+    .crossJoinLateral(newest)
+    .where(eq(c.accountId, accountId))
+    .orderBy(desc(newest.createdAt))
+    .limit(1);
+  return row;
 }
 
 /** Whether a message was stored that was removed, because of its age or of its person. */

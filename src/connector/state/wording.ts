@@ -12,9 +12,11 @@ export function span(ms: number): string {
   return `${Math.round(length / DAY_MS)} days`;
 }
 
-/** A past time for people: `12 s ago`, or `never`. */
+/** A time for people: `12 s ago`, `never`, or `76 min in the future` if a clock of somebody else says so. */
 export function ago(at: number | null, now: number): string {
-  return at === null ? 'never' : `${span(now - at)} ago`;
+  if (at === null) return 'never';
+  // Less is what the clocks of processes differ by.
+  return at - now > 1_000 ? `${span(at - now)} in the future` : `${span(Math.max(0, now - at))} ago`;
 }
 
 /** `1 event`, `3 events`. */

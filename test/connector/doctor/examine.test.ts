@@ -377,6 +377,15 @@ describe('the settings', () => {
 describe('an account', () => {
   withOneSystem();
 
+  it('without messages has been read', async () => {
+    await system.poll();
+    const [row] = await system.database.query<{ watermark: number }>(
+      'with u as (update connector.coverage set watermark = null) select watermark from connector.coverage',
+    );
+    expect(await system.ask('polls')).toMatch(/^ok: .*\n.* ago\. The list of messages is empty\.$/);
+    await system.database.query('update connector.coverage set watermark = $1::bigint', [row?.watermark]);
+  });
+
   it('is reported if records of its lists cannot be read, with their day', async () => {
     const odd = system.service.addMessage('c1', Date.UTC(2026, 0, 14, 12), { shown: { id: {} } });
     system.service.addMessage('c1', odd.createdAt + 1);
@@ -485,6 +494,17 @@ describe('an account', () => {
       DAY_MS,
     ]);
     expect(await system.ask('missed-events')).not.toContain('The sender of');
+  });
+
+  it('is reported if its newest message is dated after both clocks, until then', async () => {
+    const { id } = system.service.addMessage('c1', system.clock.now() + 76.4 * MINUTE_MS);
+    await system.poll();
+    expect(await system.ask('polls')).toMatch(
+      new RegExp(`^warning: The newest message is dated 76 min in the future\\.\nIt is ${id}\\.`),
+    );
+    system.clock.shift(77 * MINUTE_MS);
+    await system.poll();
+    expect(await system.ask('polls')).toMatch(/^ok/);
   });
 });
 

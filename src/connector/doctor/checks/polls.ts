@@ -2,6 +2,7 @@ import { ERRORS, isErrorCode } from '../../../contract/service/errors.ts';
 import { readAccount } from '../../accounts/account-store.ts';
 import { isPollOverdue, type PollState, readPollState } from '../../accounts/poll-state.ts';
 import { readProgress } from '../../reconcile/progress.ts';
+import { findDatedAfter } from '../../state/messages.ts';
 import { ago, count, span } from '../../state/wording.ts';
 import type { AccountCheckInput } from '../check-input.ts';
 import { type Check, type Finding, notChecked, ok, problem, warning } from '../finding.ts';
@@ -10,6 +11,8 @@ import { howToConsent } from '../places.ts';
 /** If this many periods had no successful poll, it is not a coincidence. */
 const PERIODS = 4;
 const LONG_BEHIND_MS = 30 * 60_000;
+/** Clocks differ by less. */
+const AHEAD_MS = 10_000;
 
 /** The account is polled successfully. */
 export const pollsCheck: Check<AccountCheckInput> = {
@@ -81,7 +84,7 @@ async function judgeProgress(
   const evidence = [
     `Last successful poll: ${ago(state.lastGoodAt, now)}. ${
       coverage.watermark === null
-        ? 'No list has been read completely yet'
+        ? whatIsUnread(state, open)
         : `Everything created until ${new Date(coverage.watermark).toISOString()} has been read`
     }${open === 0 ? '' : `; ${count(open, 'range is', 'ranges are')} still to be read`}.`,
   ];
@@ -94,7 +97,31 @@ async function judgeProgress(
       ],
     });
   }
+  const newest = await findDatedAfter(
+    database,
+    account.id,
+    Math.max(now, serviceTime(state, now)) + AHEAD_MS,
+  );
+  if (newest !== undefined) {
+    return warning(`The newest message is dated ${ago(newest.createdAt, now)}.`, {
+      evidence: [`It is ${newest.id}.`, ...evidence],
+      advice: [
+        'Until then, each poll reads the newest messages again; nothing is lost. In a sandbox whose time was advanced, this is expected. Otherwise correct the clock of this machine, or tell the operators of the service.',
+      ],
+    });
+  }
   return ok('Polls succeed.', { evidence });
+}
+
+/** The service's clock, as far as the last successful poll tells. */
+function serviceTime({ lastGoodAt, lastGoodReference }: PollState, now: number): number {
+  return lastGoodAt === null || lastGoodReference === null ? now : lastGoodReference + now - lastGoodAt;
+}
+
+function whatIsUnread({ lastGoodAt }: PollState, open: number): string {
+  return lastGoodAt !== null && open === 0
+    ? 'The list of messages is empty'
+    : 'No list has been read completely yet';
 }
 
 function explainFailure(state: PollState, now: number): Finding {
