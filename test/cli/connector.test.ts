@@ -69,7 +69,11 @@ it(
   'leaves no Postgres behind on a SIGTERM while it starts one',
   async () => {
     const folder = await makeDataFolder();
-    const env = { SERVICE_BASE_URL: 'http://127.0.0.1:1/api/v1', SERVICE_API_KEY: 'key', CONNECTOR_PORT: '0' };
+    const env = {
+      SERVICE_BASE_URL: 'http://127.0.0.1:1/api/v1',
+      SERVICE_API_KEY: 'key',
+      CONNECTOR_PORT: '0',
+    };
     const command = spawnCli('connector', ['--data-dir', folder.path], { ...env, ...SECRETS });
     const server = async () => (await findEmbeddedPostgres(folder.path)).kind;
     await expect.poll(server, { timeout: SLOW_MS, interval: 5 }).toBe('running');
