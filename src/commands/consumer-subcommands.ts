@@ -1,4 +1,5 @@
 import { count } from '../connector/state/wording.ts';
+import type { DeadLetter } from '../contract/connector/changes.ts';
 import type { Consumer, ConsumerFilter } from '../contract/connector/consumers.ts';
 import { givenFields } from '../contract/schema/given-fields.ts';
 import type { CallConnector } from './call-connector.ts';
@@ -108,6 +109,30 @@ export const CONSUMER_SUBCOMMANDS: Readonly<Record<string, ConsumerSubcommand>> 
       call('replayConsumer', { params, body: { from: readPosition(word('from')) } }),
     ),
   },
+  'dead-letters': {
+    words: '<name>',
+    summary: 'lists the changes that a consumer failed to process, oldest first.',
+    async run({ call, word }) {
+      const deadLetters = await readDeadLetters(call, word('name'));
+      const rows = deadLetters.map(({ id, change, attempts, lastError }) => [
+        id,
+        change.type,
+        `${attempts} failed`,
+        lastError,
+      ]);
+      return { json: { deadLetters }, text: table(rows, 'no dead letters') };
+    },
+  },
+  'replay-dead-letters': {
+    words: '<name>',
+    summary: 'hands all of them to the consumer again, oldest first.',
+    async run({ call, word }) {
+      const deadLetters = await readDeadLetters(call, word('name'));
+      for (const { id } of deadLetters) await call('replayDeadLetter', { params: { id } });
+      const text = `${count(deadLetters.length, 'dead letter')} handed over again.`;
+      return { json: { deadLetters }, text };
+    },
+  },
   'rotate-secret': {
     words: '<name>',
     summary: 'replaces the secret of a consumer of kind http, and prints it once.',
@@ -137,6 +162,18 @@ export const CONSUMER_SUBCOMMANDS: Readonly<Record<string, ConsumerSubcommand>> 
     },
   },
 };
+
+/** The dead letters of a consumer, oldest first: the order in which to replay them. */
+async function readDeadLetters(call: CallConnector, consumer: string): Promise<readonly DeadLetter[]> {
+  await call('getConsumer', { params: { id: consumer } });
+  const found: DeadLetter[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await call('listDeadLetters', { query: { consumer, limit: 1_000, cursor } });
+    found.push(...page.deadLetters);
+    if (!page.hasMore) return found.reverse();
+    cursor = page.nextCursor ?? undefined;
+  }
+}
 
 /** A subcommand that is answered with the consumer. */
 function onOne(

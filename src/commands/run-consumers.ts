@@ -17,11 +17,17 @@ export async function runConsumers(given: readonly string[], streams?: CommandSt
       common: COMMON,
       subcommands: CONSUMER_SUBCOMMANDS,
       more: '<from> is now, beginning, the number of a change, or a time such as 2026-01-31T12:00:00Z.',
-      open: (options, env) => ({
-        call: callConnectorAt(readConnectorUrl(options['connector']), readToken(options, env)),
-      }),
+      open: (options, env) => {
+        const call = callConnectorAt(readConnectorUrl(options['connector']), readToken(options, env));
+        return { call: (name, request) => call(name, request).catch(nameOption) };
+      },
     },
     given,
     streams,
   );
+}
+
+/** Only of this field does the option have another name: a file contains its value. */
+function nameOption(error: Error): never {
+  throw new Error(error.message.replace(/^(\w+): redisUrl:/, '$1: --redis-url-file:'));
 }

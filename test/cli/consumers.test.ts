@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runConsumers } from '../../src/commands/run-consumers.ts';
+import type { Change } from '../../src/contract/connector/changes.ts';
 import { changeConsumerRequest } from '../../src/contract/connector/consumers.ts';
 import { findFreePort } from '../support/find-free-port.ts';
 import { listen } from '../support/listen.ts';
@@ -107,12 +108,41 @@ describe('npm run consumers', () => {
     expect((await json('change', 'crm', '--types', 'all')).filter).toEqual({});
   });
 
-  it('ends with 1 and the reason of the connector', async () => {
-    expect(await run('show', 'nobody')).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: 'not_found: No consumer with this id.\n',
+  it('lists what a consumer failed to process, and replays it, oldest first', async () => {
+    let status = 500;
+    const taken: string[] = [];
+    const crm = await listen((request, response) => {
+      if (status === 200) taken.push(String(request.headers['webhook-id']));
+      response.writeHead(status).end();
     });
+    onTestFinished(() => crm.drain(0));
+    await json('create', 'crm', '--url', crm.url, '--attempts', '1', '--types', 'message.created');
+    expect(await told('dead-letters', 'crm')).toBe('no dead letters\n');
+    const connectionId = await test.client.qrConnection();
+    for (const text of ['First', 'Second']) await test.client.write(connectionId, text);
+    await test.loop.settle();
+    const { deadLetters } = await json('dead-letters', 'crm');
+    expect(deadLetters.map(({ change }: { change: Change }) => change)).toMatchObject([
+      { data: { text: 'First' } },
+      { data: { text: 'Second' } },
+    ]);
+    expect(await told('dead-letters', 'crm')).toMatch(
+      /^\S+-crm +message\.created +1 failed +\S.*\n\S+-crm +message\.created/,
+    );
+    status = 200;
+    expect(await told('replay-dead-letters', 'crm')).toBe('2 dead letters handed over again.\n');
+    await test.loop.settle();
+    expect(taken).toEqual(deadLetters.map(({ id }: { id: string }) => id));
+    expect(await told('dead-letters', 'crm')).toBe('no dead letters\n');
+  });
+
+  it('ends with 1 and the reason of the connector', async () => {
+    for (const subcommand of ['show', 'dead-letters'])
+      expect(await run(subcommand, 'nobody')).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'not_found: No consumer with this id.\n',
+      });
   });
 
   it.each([
@@ -146,8 +176,9 @@ describe('npm run consumers', () => {
       await run('create', 'crm', '--queue', 'q', '--redis-url-file', join(folder, 'redis')),
     ).toMatchObject({
       code: 1,
-      stderr: `redis_unreachable: redisUrl: Redis at 127.0.0.1:${port} does not answer; see the log.\n`,
+      stderr: `redis_unreachable: --redis-url-file: Redis at 127.0.0.1:${port} does not answer; see the log.\n`,
     });
+    expect((await run('create', 'crm', '--queue', 'q')).stderr).toContain('--redis-url-file: is missing');
   });
 
   it('says who does not answer, or does not accept the token', async () => {
