@@ -29,10 +29,12 @@ export const clockCheck: Check<ServiceCheckInput> = {
     if (ahead !== null)
       evidence.push(`According to the Date header of its answer, the service's clock ${comparison(ahead)}.`);
     if (ages !== null) {
+      const [least, most] = [ages.minMs, ages.maxMs].map(
+        (ms) => `${span(ms)}${ms < 0 ? ' in the future' : ''}`,
+      );
       evidence.push(
         `${count(ages.count, 'signed delivery', 'signed deliveries')} of the last 2 h ` +
-          `${ages.count === 1 ? 'was' : 'were'} ${span(ages.minMs)}${ages.minMs < 0 ? ' in the future' : ''} ` +
-          `to ${span(ages.maxMs)}${ages.maxMs < 0 ? ' in the future' : ''} old by our clock.`,
+          `${ages.count === 1 ? 'was' : 'were'} ${least === most ? most : `${least} to ${most}`} old by our clock.`,
       );
     }
     const skew = furthest([ahead, ages === null ? null : -ages.minMs]);

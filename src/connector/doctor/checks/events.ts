@@ -27,7 +27,7 @@ export const eventsCheck: Check<ServiceCheckInput> = {
     const { withStatus, statuses, received } = reported ?? { withStatus: 0, statuses: 0, received: 0 };
     if (withStatus > 0) {
       evidence.push(
-        `In 7 days, webhooks reported the status of ${statuses} of ${count(withStatus, 'outgoing message')} that have one, ` +
+        `In 7 days, webhooks reported the status of ${statuses} of ${count(withStatus, 'outgoing message')}, ` +
           `and ${count(received, 'incoming message')}.`,
       );
     }

@@ -21,7 +21,8 @@ export const snapshotsCheck: Check<StoreCheckInput> = {
     if (oldest !== null && oldest.since !== null) {
       const { pid, role, application, state, begins } = oldest;
       const who = `process ${pid} (role ${role ?? 'unknown'}, application ${application || 'unnamed'}, ${state})`;
-      evidence.push(`The oldest transaction began ${span(held)} ago: ${who}, "${begins}".`);
+      const statement = held > OLD_MS ? `, "${begins.replace(/\s+/g, ' ')}"` : '';
+      evidence.push(`The oldest transaction began ${span(held)} ago: ${who}${statement}.`);
       if (held > OLD_MS) advice.push(`If nobody needs it: select pg_terminate_backend(${pid}).`);
     } else if (oldest !== null) {
       evidence.push(
