@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Environment } from '../runtime/config/read-settings.ts';
 import { invoke, RUNS_SOURCES } from './invocation.ts';
@@ -139,12 +139,14 @@ function nameWords(command: CommandDefinition, given: readonly string[]): GivenL
   return named;
 }
 
-/** Fails now for a file that cannot be written, instead of after the run. @throws UsageError */
+/** Fails now for a file that cannot be written, instead of after the run. Leaves no empty file. @throws UsageError */
 export function demandWritable(...paths: readonly (string | boolean | undefined)[]): void {
   for (const path of paths) {
     if (typeof path !== 'string') continue;
     try {
+      const isNew = !existsSync(path);
       closeSync(openSync(path, 'a'));
+      if (isNew) rmSync(path);
     } catch (error) {
       throw new UsageError(`${path} cannot be written: ${(error as NodeJS.ErrnoException).code}.`);
     }

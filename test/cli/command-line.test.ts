@@ -1,7 +1,7 @@
-import { statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readCommandLine, readPortBase } from '../../src/commands/command-line.ts';
+import { demandWritable, readCommandLine, readPortBase } from '../../src/commands/command-line.ts';
 import { explainLostKey, readLocalSecrets } from '../../src/commands/local-secrets.ts';
 import { startOptions } from '../../src/commands/start-options.ts';
 import { SealingError } from '../../src/runtime/sealing/key-ring.ts';
@@ -78,6 +78,16 @@ describe('a command line', () => {
       );
     },
   );
+});
+
+it('that is to write a file leaves none before there is a result, and keeps what a file has', () => {
+  const folder = makeFolder();
+  const [fresh, kept] = [join(folder, 'fresh'), join(folder, 'kept')];
+  writeFileSync(kept, 'a report');
+  demandWritable(fresh, kept, undefined);
+  expect(existsSync(fresh)).toBe(false);
+  expect(readFileSync(kept, 'utf8')).toBe('a report');
+  expect(() => demandWritable(join(folder, 'no/report'))).toThrow('cannot be written: ENOENT.');
 });
 
 describe('the settings of npm start', () => {

@@ -106,6 +106,9 @@ describe('the settings that the doctor reads', () => {
       verdict: 'warning',
       evidence: ['SERVICE_API_KEYS is not a setting. Did you mean SERVICE_API_KEY?'],
     });
+    expect(read({ ...GOOD, RECONCILE_INTERVAL: '5000' }).report).toMatchObject({
+      evidence: ['RECONCILE_INTERVAL is not a setting. Did you mean RECONCILE_INTERVAL_MS?'],
+    });
     const nowhere = { ...GOOD, CONNECTOR_HANDLERS: './nowhere.ts' };
     expect(read(nowhere).report).toMatchObject({ verdict: 'problem' });
     // It loads no handlers.

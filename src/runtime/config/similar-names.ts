@@ -37,10 +37,17 @@ export function findNearest(name: string, known: readonly string[], most: number
   return nearest === undefined || nearest.distance > most ? undefined : nearest.candidate;
 }
 
+/** The known name that continues `name` with further words, such as a unit; undefined if there is not exactly one. */
+function findComplete(name: string, known: readonly string[]): string | undefined {
+  const longer = known.filter((candidate) => candidate.startsWith(`${name}_`));
+  return name.includes('_') && longer.length === 1 ? longer[0] : undefined;
+}
+
 /** Finds names that are not settings but are so similar to one that they are probably misspelled. */
 export function findSimilarNames(found: Iterable<string>, known: readonly string[]): NearName[] {
   return [...found].flatMap((name) => {
-    const meant = findNearest(name, known, Math.min(2, Math.floor(name.length / 5)));
+    const meant =
+      findNearest(name, known, Math.min(2, Math.floor(name.length / 5))) ?? findComplete(name, known);
     return meant === undefined || meant === name ? [] : [{ found: name, meant }];
   });
 }
