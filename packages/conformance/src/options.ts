@@ -125,9 +125,10 @@ export interface ConformanceOptions {
 /** @throws UsageError for an invalid option; the message contains no key */
 export function readConformanceOptions(options: CommandOptions, env: Environment): ConformanceOptions {
   const word = (name: string): string | undefined => textOf(options, name);
-  const needed = (name: string, fallback: string | undefined): string => {
-    const value = word(name) ?? fallback;
-    if (value === undefined || value === '') throw new UsageError(`--${name} is required. See --help.`);
+  const needed = (name: string, variable: string): string => {
+    const value = word(name) ?? env[variable];
+    if (value === undefined || value === '')
+      throw new UsageError(`--${name} or ${variable} is required. See --help.`);
     return value;
   };
   const profile = word('profile') ?? 'read-only';
@@ -157,7 +158,7 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
     patient: options['patient'] === true,
     awaitReplyMs: awaitReply === undefined ? undefined : 1000 * readNumber('await-reply', awaitReply),
   };
-  const baseUrl = readUrl('base-url', needed('base-url', env['SERVICE_BASE_URL']), ['http:', 'https:']);
+  const baseUrl = readUrl('base-url', needed('base-url', 'SERVICE_BASE_URL'), ['http:', 'https:']);
   for (const address of [baseUrl, inputs.legacyBaseUrl, inputs.authUrl]) {
     if (address === undefined || keepsSecrets(address)) continue;
     throw new UsageError(
@@ -168,7 +169,7 @@ export function readConformanceOptions(options: CommandOptions, env: Environment
     inputs: {
       ...inputs,
       baseUrl: baseUrl ?? '',
-      apiKey: needed('api-key', env['SERVICE_API_KEY']),
+      apiKey: needed('api-key', 'SERVICE_API_KEY'),
       profile,
     },
     listen: listen === undefined ? undefined : readListen(listen),

@@ -141,7 +141,7 @@ describe('npm run conformance', () => {
       expect(read(wrong), JSON.stringify(wrong)).toThrow(UsageError);
       expect(read(wrong), JSON.stringify(wrong)).not.toThrow(KEY);
     }
-    expect(() => readConformanceOptions({}, {})).toThrow('--base-url is required');
+    expect(() => readConformanceOptions({}, {})).toThrow('--base-url or SERVICE_BASE_URL is required');
   });
 
   it('keeps the slash at the end of addresses that a service repeats', () => {

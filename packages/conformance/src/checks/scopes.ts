@@ -24,7 +24,8 @@ function lacking(scope: string): ServiceCheck {
     level: 'must',
     needs: ['narrow-key'],
     async run(context) {
-      if (isAllowed(context, scope)) throw new Skip(`the narrow key has ${scope}`, '--narrow-api-key');
+      if (isAllowed(context, scope))
+        throw new Skip(`needs a key without ${scope}`, `a --narrow-api-key without ${scope}`);
       const guarded = HARMLESS.filter((request) => request.scope === scope && isSafe(context, request));
       for (const request of guarded) {
         expectRefusal(await askNarrow(context, request), { status: 403, code: 'insufficient_scope' });
@@ -66,7 +67,8 @@ export const scopeChecks = inSection({ section: 'Scopes' }, [
       const request = HARMLESS.find(
         (harmless) => !isAllowed(context, harmless.scope) && isSafe(context, harmless),
       );
-      if (request === undefined) throw new Skip('the narrow key has every scope', '--narrow-api-key');
+      if (request === undefined)
+        throw new Skip('the narrow key has every scope', 'a --narrow-api-key that lacks a scope');
       const exchange = await askNarrow(context, request);
       const challenge = exchange.headers.get('www-authenticate') ?? 'no such header';
       if (!/^Bearer\b.*error="?insufficient_scope\b/i.test(challenge)) {
