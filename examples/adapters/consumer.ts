@@ -9,11 +9,12 @@ import { Webhook } from 'standardwebhooks';
 /** A message and its texts. */
 export type MessageChange = Extract<Change, { type: 'message.created' | 'message.updated' }>;
 
-/** A setting of the environment. @throws Error if it is missing */
+/** A setting of the environment. The program ends if it is missing. */
 export function setting(name: string, otherwise?: string): string {
   const value = process.env[name] ?? otherwise;
-  if (value === undefined) throw new Error(`set ${name}`);
-  return value;
+  if (value !== undefined) return value;
+  process.stderr.write(`set ${name}\n`);
+  process.exit(2);
 }
 
 /**

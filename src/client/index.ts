@@ -28,7 +28,7 @@ export interface ConnectorClientOptions {
   readonly url: string;
   /** A token of its API. */
   readonly token: string;
-  /** How long a call may take, in ms. Default: 30,000; some calls wait for the service. */
+  /** How long a call may take, in ms. Default: 180,000, longer than any call of the connector takes. */
   readonly timeoutMs?: number;
 }
 
@@ -38,7 +38,7 @@ export interface ConnectorClientOptions {
  * `reference`, and any call that only reads.
  */
 export function createConnectorClient(options: ConnectorClientOptions): ConnectorClient {
-  const { url, token, timeoutMs = 30_000 } = options;
+  const { url, token, timeoutMs = 180_000 } = options;
   const address = url.replace(/\/+$/, '');
   return createClient(CALLS, () => address, {
     headers: { authorization: `Bearer ${token}` },

@@ -12,7 +12,7 @@ const COMMAND = {
   more: `
 For agents that start their tool servers as programs. It passes their messages on to \`/mcp\` of the connector, with the
 token; what the token may not use is not listed. In the settings of the agent, the command is \`npx\` and its arguments
-are \`messaging-connector mcp --connector URL\`.
+are \`--no-install messaging-connector mcp --connector URL\`, in the folder where the package is installed.
 `,
 } as const;
 

@@ -11,8 +11,9 @@ describe('docs/tools.md', () => {
   const bed = ofFile(startTestSandbox);
 
   it('leads from an app to tool calls with commands as pasted', { timeout: 120_000 }, async () => {
-    expect(BLOCKS.map(({ language }) => language)).toEqual(['sh', 'sh', 'sh', 'sh']);
-    const script = BLOCKS.map(({ text }) => text)
+    expect(BLOCKS.map(({ language }) => language)).toEqual(['json', 'sh', 'sh', 'sh', 'sh']);
+    const script = BLOCKS.slice(1)
+      .map(({ text }) => text)
       .join('\n')
       .replaceAll('127.0.0.1:4000', `127.0.0.1:${bed.port}`)
       .replaceAll('127.0.0.1:4010', `127.0.0.1:${bed.service.port}`)

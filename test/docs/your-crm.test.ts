@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,7 +17,7 @@ import { type SpawnedCommand, spawnCommand } from '../support/spawn-command.ts';
 const SLOW_MS = 180_000;
 const PAGE = readProjectFile('docs/your-crm.md');
 const BLOCKS = readBlocks(PAGE);
-const [handler, start, write, trouble, replay, replayAll, connector, ...others] = BLOCKS.filter(
+const [handler, start, write, trouble, replay, replayAll, connector, create, ...others] = BLOCKS.filter(
   ({ language }) => language === 'sh',
 ).map(({ text }) => text);
 
@@ -29,6 +30,7 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
     (made) => made.drop(),
   );
   let loop: SpawnedCommand;
+  let token = '';
   /** Variables that blocks have set, as an open shell keeps them. */
   let variables: Record<string, string> = {};
 
@@ -49,7 +51,7 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
     const script = `${strict}\nprintf '\\n%s\\n' "LETTER=$LETTER"`;
     const ended = await spawnCommand('sh', ['-e', '-c', script], {
       cwd: ROOT,
-      env: { ...variables, SANDBOX_URL: `http://127.0.0.1:${base}` },
+      env: { ...variables, CONNECTOR_API_TOKEN: token, SANDBOX_URL: `http://127.0.0.1:${base}` },
     }).ended;
     expect(ended.code, `${block}\n${ended.stdout}\n${ended.stderr}`).toBe(0);
     const [, LETTER = ''] = /\nLETTER=(.*)\n$/.exec(ended.stdout) ?? [];
@@ -76,7 +78,7 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
       cwd: ROOT,
       env: { CONNECTOR_HANDLERS: join(own, 'handlers.mjs') },
     });
-    await loop.said(/^CONNECTOR_API_TOKEN=/);
+    token = (await loop.said(/^CONNECTOR_API_TOKEN=/)).slice('CONNECTOR_API_TOKEN='.length);
     await paste(write);
     const line = await loop.said(/writes: Hello CRM$/);
     const shown = BLOCKS.find(({ language }) => language === 'text')?.text ?? '';
@@ -102,8 +104,24 @@ describe('docs/your-crm.md', { timeout: SLOW_MS }, () => {
     await paste(replay);
     const line = await loop.said(/writes: Trouble$/);
     expect(line).toContain(letter.id);
-    await paste(replayAll);
+    expect(await paste(replayAll)).toContain('0 dead letters handed over again.');
     expect(await readLetters()).toEqual([]);
+  });
+
+  it('creates an HTTP consumer', async () => {
+    expect(await paste(create)).toMatch(/^secret {2}whsec_\S+$/m);
+    expect((await call('/connector/v1/consumers/crm')).url).toBe('http://127.0.0.1:3000/changes');
+  });
+
+  it('is read with the client, as docs/api.md shows', async () => {
+    const example = readBlocks(readProjectFile('docs/api.md')).find(
+      ({ language }) => language === 'ts',
+    )?.text;
+    const client = JSON.stringify(join(ROOT, 'src/client/index.ts'));
+    const file = join(own, 'client.ts');
+    writeFileSync(file, moved(example).replace("'messaging-connector/client'", client));
+    const read = await spawnCommand('node', [file], { cwd: ROOT, env: { CONNECTOR_API_TOKEN: token } }).ended;
+    expect(read.stdout, read.stderr).toMatch(/^\d+ message\.created$[\s\S]*^404 not_found\n$/m);
   });
 
   it('runs the same file against another service', async () => {

@@ -187,6 +187,12 @@ describe('hubspot.ts', () => {
     await start('hubspot.ts', { HUBSPOT_URL: crm.url, HUBSPOT_TOKEN: 'pat-1' });
   });
 
+  it('names a missing setting in one line', async () => {
+    const program = join(ROOT, 'examples/adapters/hubspot.ts');
+    const { code, stderr } = await spawnCommand('node', [program], { cwd: folder }).ended;
+    expect({ code, stderr }).toEqual({ code: 2, stderr: 'set HUBSPOT_TOKEN\n' });
+  });
+
   it('logs a batch in one request, at one contact, and nothing when it comes again', async () => {
     const all = messages(...Array.from({ length: 100 }, (_, index) => `<Hello> ${index}`));
     await take(all);

@@ -58,7 +58,7 @@ export function buildFidelityPages(): Readonly<Record<string, string>> {
   const page = [
     '# Fidelity',
     '<!-- Written by `npm run docs` from test/requirements and src/platform/kernel/assumptions.ts. -->',
-    `The specification breaks down into ${SAID.length} rules. Tests prove ${SAID.length - missing.length} of them; ${missing.length} are not modeled. \`npm run proven -- --table\` lists the rules with the tests of your last run that prove them.`,
+    `The specification breaks down into ${SAID.length} rules. Tests prove ${SAID.length - missing.length} of them; ${missing.length} are not modeled. After \`CI=true npm test\`, \`npm run proven -- --table\` lists the rules with the tests that prove them.`,
     'HTTP, Postgres, credentials, licenses, signed deliveries and scannable QR codes are real. The phone network behind them is simulated. The specification was the only source: nothing here has been compared with the real service.',
     `The specification is silent or ambiguous in ${Object.keys(ASSUMPTIONS).length} places. The real service may differ in each of them: [the appendix](appendix/choices.md) lists what the service of this package does there, and why.`,
     '## Not modeled',

@@ -9,7 +9,7 @@ export const PROJECTS = {
     'packages/console/test/{build-journey,chats,concerns,conversations,gather,live-list,reading,series}.test.ts',
     'test/patterns/{message-status,pairing-poll,phone-variants,reconcile-walk,send-policy,single-flight-refresh,verify-signature}.test.ts',
     'packages/*/test/{forms,judgement,reports,requests}.test.ts',
-    'test/docs/{appendix,day-one,fidelity,links,numbers,secrets,what-you-get}.test.ts',
+    'test/docs/{api,appendix,day-one,fidelity,links,numbers,secrets,what-you-get}.test.ts',
     'test/package/image-files.test.ts',
     'test/support/check-invariants.test.ts',
     'test/runtime/{addresses,config,event-loop,logger,metrics,page,sealing,supervisor,turns,in-flight}/*.test.ts',

@@ -171,7 +171,7 @@ export function connectorConcerns(connector: {
     count > 0 && {
       tone: 'bad',
       title: hasMore ? `${count} or more dead letters` : showCount(count, 'dead letter'),
-      hint: "The CRM's handler failed to process these changes. Replay them once it is mended.",
+      hint: "The CRM's handler failed to process these changes. Replay them once it is fixed.",
       to: '/sync',
       hash: 'letters',
     },
