@@ -97,7 +97,7 @@ describe('the shell', () => {
   });
 
   it('in production has its own screens, and names the connector on each and in the title', async () => {
-    const name = 'connector.example.com · production · read-only';
+    const name = 'production · read-only · connector.example.com';
     const page = await openProduction('/', {});
     await waitFor(() => expect(document.title).toBe(`Overview · ${name}`));
     await screen.findByText('Everything between the phone of a contact and your CRM.');

@@ -9,10 +9,10 @@ export interface ConsoleMode {
   readonly deployment?: { readonly environment: string; readonly address: string };
 }
 
-/** What the page is connected to, for its strip and its title: `connector.example.com · production · read-only`. */
+/** What the page is connected to, for its strip and its title: `production · read-only · connector.example.com`. */
 export function describeMode({ deployment, write }: ConsoleMode): string {
   if (deployment === undefined) return 'Local sandbox';
-  return `${deployment.address} · ${deployment.environment} · ${write ? 'reads and writes' : 'read-only'}`;
+  return `${deployment.environment} · ${write ? 'reads and writes' : 'read-only'} · ${deployment.address}`;
 }
 
 /** A screen of the console. Its page is served at `path`, and at one segment below it. */
