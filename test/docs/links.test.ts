@@ -1,13 +1,8 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { listMarkdown, readBlocks, readProjectFile, readProse } from '../support/markdown.ts';
+import { findTargets, listMarkdown, readBlocks, readProjectFile, readProse } from '../support/markdown.ts';
 import { ROOT } from '../support/root.ts';
-
-/** Targets of links and pictures. */
-function findTargets(markdown: string): readonly string[] {
-  return [...readProse(markdown).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
-}
 
 /** The anchor that code hosts generate for a heading. */
 function anchorOf(heading: string): string {

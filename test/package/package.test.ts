@@ -1,7 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/commands.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
@@ -9,7 +18,7 @@ import { generateSealingKey } from '../../src/runtime/sealing/key-ring.ts';
 import { signHeaders } from '../connector/support/event-fixtures.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { loadedBy } from '../support/loaded-modules.ts';
-import { readBlocks, readProjectFile } from '../support/markdown.ts';
+import { findTargets, readBlocks, readProjectFile } from '../support/markdown.ts';
 import { importsOf, mustSucceed, NPM_ENV } from '../support/npm.ts';
 import { OLD_NODE_REFUSED, OLD_NODES } from '../support/old-node.ts';
 import { ROOT } from '../support/root.ts';
@@ -69,13 +78,12 @@ describe('the packed file', () => {
     globSync('**/*', { cwd: installed, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name).slice(installed.length + 1))
-      .concat(readdirSync(installed).filter((name) => name.startsWith('.')));
+      .concat('.env.example');
 
-  it('contains only the build, the migrations and the documents', () => {
-    const tops = '.env.example CHANGELOG.md LICENSE README.md dist docs drizzle examples package.json'.split(
-      ' ',
-    );
-    expect(readdirSync(installed).sort()).toEqual(tops);
+  it('contains only the build, the migrations, the documents and what they link to', () => {
+    const tops =
+      'ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md Dockerfile.tools LICENSE README.md SECURITY.md action.yml bench dist docker-compose.yml docs drizzle examples package.json packages src test';
+    expect(readdirSync(installed).sort()).toEqual(['.env.example', '.github', ...tops.split(' ')]);
     const allowed = [
       /^dist\/index\.(?:js|d\.ts)$/,
       /^dist\/cli\/(?:package\.json|launch\.mjs|launch\.d\.mts)$/,
@@ -89,10 +97,23 @@ describe('the packed file', () => {
       /^docs\/openapi\/\w+\.yaml$/,
       /^examples\/(?:adapters|bullmq-worker|crm-handler|edge|haproxy|http-consumer-python|receivers|systemd|testing)\/[\w.-]+\.(?:md|ts|m?js|json|py|go|sql|cfg|service)$/,
       /^drizzle\/(?:connector|platform)\/(?:\w+\.sql|meta\/_journal\.json)$/,
+      /^(?:bench|packages\/n8n|test\/vectors)\/README\.md$/,
+      /^(?:packages\/certify\/test\/gallery\/\w+\.ts|src\/patterns\/[\w-]+\.ts|src\/platform\/kernel\/assumptions\.ts)$/,
     ];
     const others = files().filter((file) => file.includes('/') && !allowed.some((rule) => rule.test(file)));
     expect(others).toEqual([]);
     expect(files().length).toBeGreaterThan(500);
+  });
+
+  it('contains what its documents link to', () => {
+    const dead = files()
+      .filter((file) => file.endsWith('.md'))
+      .flatMap((file) =>
+        findTargets(readFileSync(join(installed, file), 'utf8')).map((target) => ({ file, target })),
+      )
+      .filter(({ target }) => !/^(?:[a-z]+:|#)/.test(target))
+      .filter(({ file, target }) => !existsSync(join(installed, dirname(file), target.replace(/#.*/, ''))));
+    expect(dead).toEqual([]);
   });
 
   it('contains no path of the machine that built it', () => {

@@ -37,3 +37,8 @@ export function writeTable(heads: readonly string[], rows: readonly (readonly st
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [line(heads), `|${heads.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
 }
+
+/** Targets of links and pictures in a Markdown text. */
+export function findTargets(markdown: string): readonly string[] {
+  return [...readProse(markdown).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+}
