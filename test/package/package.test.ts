@@ -301,7 +301,7 @@ const write = (level: string) => (_fields: object, message: string) => void proc
 const logger: ConnectorLogger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 
 const wrong: unknown = await startConnector({ env: {} }).catch((error: unknown) => error);
-if (!(wrong instanceof ConfigurationError) || wrong.problems.length !== 2) throw new Error('not refused');
+if (!(wrong instanceof ConfigurationError) || wrong.problems.length !== 3) throw new Error('not refused');
 // @ts-expect-error There is no such option.
 await startConnector({ env: {}, handler: handlers }).catch(() => undefined);
 
