@@ -141,6 +141,8 @@ CREATE TABLE "connector"."consumers" (
 	"kind" text NOT NULL,
 	"state" text DEFAULT 'running' NOT NULL,
 	"disabled_reason" text,
+	"unavailable_since" bigint,
+	"unavailable_reason" text,
 	"filter" jsonb DEFAULT '{}'::jsonb NOT NULL,
 	"historic" text DEFAULT 'quiet' NOT NULL,
 	"batch" integer DEFAULT 1 NOT NULL,

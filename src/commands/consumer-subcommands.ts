@@ -247,8 +247,17 @@ function readPosition(text: string): string | number {
   return /^\d+$/.test(text) ? Number(text) : text;
 }
 
-function describeShortly({ name, kind, state, lag, parked, deadLetters }: Consumer): readonly string[] {
-  return [name, kind, state, describeLag(lag), `${parked.count} parked`, count(deadLetters, 'dead letter')];
+function describeShortly({
+  name,
+  kind,
+  state,
+  unavailable,
+  lag,
+  parked,
+  deadLetters,
+}: Consumer): readonly string[] {
+  const shown = unavailable === null ? state : 'unavailable';
+  return [name, kind, shown, describeLag(lag), `${parked.count} parked`, count(deadLetters, 'dead letter')];
 }
 
 function describeLag({ changes, seconds }: Consumer['lag']): string {
@@ -256,12 +265,26 @@ function describeLag({ changes, seconds }: Consumer['lag']): string {
 }
 
 function describe(consumer: Consumer): string {
-  const { name, kind, state, disabledReason, filter, lag, parked, deadLetters, createdAt, ...settings } =
-    consumer;
+  const {
+    name,
+    kind,
+    state,
+    disabledReason,
+    unavailable,
+    filter,
+    lag,
+    parked,
+    deadLetters,
+    createdAt,
+    ...settings
+  } = consumer;
   const facts: (readonly [string, string])[] = [
     ['name', name],
     ['kind', kind],
     ['state', disabledReason === null ? state : `${state}: ${disabledReason}`],
+    ...(unavailable === null
+      ? []
+      : [['unavailable', `since ${unavailable.since}: ${unavailable.lastError}`] as const]),
     ['behind', describeLag(lag)],
     ['parked', String(parked.count)],
     ['dead', count(deadLetters, 'dead letter')],

@@ -11,20 +11,20 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28241],
+  ['src/connector', 28285],
   ['src/runtime', 8442],
   ['src/platform', 13299],
   ['src/sandbox', 4845],
-  ['src/contract', 7975],
-  ['src/commands, cli', 5798, ['src/commands', 'src/cli']],
+  ['src/contract', 7984],
+  ['src/commands, cli', 5821, ['src/commands', 'src/cli']],
   ['src/scenario, testing, client', 2260, ['src/scenario', 'src/testing', 'src/client']],
-  ['packages/console, src/console-host', 15593, ['packages/console/src', 'src/console-host']],
+  ['packages/console, src/console-host', 15597, ['packages/console/src', 'src/console-host']],
   ['packages/certify, conformance', 10575, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1143],
-  ['test, of packages too', 96466, TESTS],
+  ['test, of packages too', 96512, TESTS],
   ['bench', 2599],
-  ['drizzle', 6366, ['drizzle'], /\.(?:ts|sql|json)$/],
+  ['drizzle', 6380, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];
 
 /** A part may be this many lines below its limit. With more room, the limit is to be lowered. */

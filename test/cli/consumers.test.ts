@@ -72,6 +72,25 @@ describe('npm run consumers', () => {
     expect(shown).toMatch(/^state +disabled: the consumer answered 410$/m);
   });
 
+  it('says since when a consumer is unavailable, and why', async () => {
+    const { consumer } = await json('create', 'crm', '--url', ADDRESS);
+    const unavailable = { since: '2026-01-15T12:00:00.000Z', lastError: 'EndpointError ECONNREFUSED: x' };
+    const away = { ...consumer, unavailable };
+    const connector = await listen(
+      (request, response) =>
+        void response.end(
+          JSON.stringify(
+            request.url?.includes('/crm') ? away : { consumers: [away], nextCursor: null, hasMore: false },
+          ),
+        ),
+    );
+    const shown = await told('show', 'crm', '--connector', connector.url);
+    const listed = await told('list', '--connector', connector.url);
+    await connector.drain(0);
+    expect(shown).toMatch(/^unavailable +since 2026-01-15T12:00:00\.000Z: EndpointError ECONNREFUSED: x$/m);
+    expect(listed).toMatch(/^crm +http +unavailable /);
+  });
+
   it('prints what the API answers with --json', async () => {
     const created = await json('create', 'crm', '--url', ADDRESS, '--from', 'beginning', '--ordered', 'no');
     expect(created).toMatchObject({

@@ -204,6 +204,7 @@ export const CONSUMER: Consumer = {
   kind: 'handler',
   state: 'running',
   disabledReason: null,
+  unavailable: null,
   lag: { changes: 0, seconds: 0 },
   parked: { count: 0, first: [] },
   deadLetters: 0,

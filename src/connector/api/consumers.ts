@@ -200,10 +200,13 @@ async function checkRedis(
 
 function present(row: ConsumerState, now: number): Consumer {
   const { kind, attempts, deadlineMs, historic, settings, previousUntil, ownRedis, ...shown } = row;
-  const { waiting, oldestAt, parked, listed, createdAt, ...rest } = shown;
+  const { waiting, oldestAt, parked, listed, createdAt, unavailableSince, unavailableReason, ...rest } =
+    shown;
+  const isAway = row.state === 'running' && unavailableSince !== null;
   const calls = { attempts, deadlineMs, historic };
   const common = {
     ...rest,
+    unavailable: isAway ? { since: toIso(unavailableSince), lastError: unavailableReason ?? '' } : null,
     lag: { changes: waiting, seconds: oldestWaitMs({ oldestAt }, now) / 1_000 },
     parked: {
       count: parked,

@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, inArray, isNotNull, isNull, ne, or, sql } from 'drizzle-orm';
 import type { Change } from '../../contract/connector/changes.ts';
 import type { Database, Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
@@ -62,6 +62,22 @@ export async function disableConsumer(
     .update(consumers)
     .set({ state: 'disabled', disabledReason: reason, version: version + 1 })
     .where(and(eq(consumers.name, name), eq(consumers.version, version), eq(consumers.state, 'running')));
+}
+
+/** Notes why a consumer is away, or with null that it is not. Writes only what is new. Throws as `query` does. */
+export async function noteOutage(
+  db: Queryable,
+  consumer: string,
+  reason: string | null,
+  now: number,
+): Promise<void> {
+  const { name, unavailableSince: since, unavailableReason } = consumers;
+  const away = { unavailableSince: sql`coalesce(${since}, ${now}::bigint)`, unavailableReason: reason };
+  const isNews = reason === null ? isNotNull(since) : or(isNull(since), ne(unavailableReason, reason));
+  await orm(db)
+    .update(consumers)
+    .set(reason === null ? { unavailableSince: null, unavailableReason: null } : away)
+    .where(and(eq(name, consumer), isNews));
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   type ConsumerRow,
   disableConsumer,
   ENTRIES,
+  noteOutage,
   readEntries,
   readParked,
   type Write,
@@ -67,7 +68,7 @@ export function createConsumer(options: ConsumerOptions) {
     giveBack,
   });
   const failures = createFailures(options);
-  const outage = createOutage({ ...options, consumer: name, onDue: pump });
+  const outage = createOutage({ ...options, consumer: name, onDue: pump, onKnown: noteAway });
   let running = 0;
   let runningQuiet = 0;
   let closed = false;
@@ -83,6 +84,7 @@ export function createConsumer(options: ConsumerOptions) {
   let unsure: readonly Write[] | undefined;
   let working: Promise<void> | undefined;
   let timer: { readonly at: number; readonly cancel: () => void } | undefined;
+  let noted = Promise.resolve();
   let changed = Promise.withResolvers<void>();
 
   function note(error?: unknown): void {
@@ -191,6 +193,12 @@ export function createConsumer(options: ConsumerOptions) {
       metrics.latency.observe(Math.max(0, clock.now() - Date.parse(first.change.at)) / 1_000);
     if (isHeld(held)) finish(key, items, end);
     pump();
+  }
+
+  function noteAway(error: unknown): void {
+    const reason = error === null ? null : describeRefusal(error);
+    // A note that is lost is repeated by the next try, or by the next start.
+    noted = noted.then(() => noteOutage(database, name, reason, clock.now())).catch(() => undefined);
   }
 
   function isHeld(held: HeldPartition): boolean {
@@ -390,6 +398,7 @@ export function createConsumer(options: ConsumerOptions) {
       const { lastSeq } = await feed.position();
       await check();
       for (;;) {
+        await noted;
         if (closed || shares.held.length === 0) return;
         const canCall = outage.allows && (ready.length + quiet.length > 0 || position < lastSeq);
         if (running > 0 || working !== undefined || canCall) await changed.promise;
@@ -405,6 +414,7 @@ export function createConsumer(options: ConsumerOptions) {
       cancel();
       timer?.cancel();
       outage.close();
+      await noted;
       note();
       await sink.close();
     },

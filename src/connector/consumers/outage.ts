@@ -11,6 +11,8 @@ export interface OutageOptions {
   readonly consumer: string;
   /** Called when a call may begin again. */
   readonly onDue: () => void;
+  /** Called with the error of each try that finds the consumer away, and once with null when a call shows that it is not. */
+  readonly onKnown: (error: unknown) => void;
 }
 
 const WAIT = { firstMs: 1_000, longestMs: 30_000, spread: 0.2 };
@@ -21,15 +23,19 @@ const WAIT = { firstMs: 1_000, longestMs: 30_000, spread: 0.2 };
  * consumer that is away, and for one that a change has broken. It is away once calls of two connections were answered so,
  * and none in another way: these calls have failed, but a try says nothing about its change.
  */
-export function createOutage({ clock, logger, random, consumer, onDue }: OutageOptions) {
+export function createOutage({ clock, logger, random, consumer, onDue, onKnown }: OutageOptions) {
   let failures = 0;
   let state: 'over' | 'waiting' | 'due' | 'trying' = 'over';
+  /** Others may have found it away before. */
+  let isNoted = true;
   let cancel = (): void => undefined;
   /** The connection of the call that a gateway has answered, if the consumer has answered none since. */
   let suspect: string | undefined;
 
   function wait({ error, retryAfterMs = 0 }: Omit<Unavailable, 'kind'>): void {
     failures += 1;
+    isNoted = true;
+    onKnown(error);
     if (failures === 1)
       logger.warn({ consumer, ...describeFault(error) }, 'a consumer is unavailable; its changes wait');
     state = 'waiting';
@@ -72,6 +78,10 @@ export function createOutage({ clock, logger, random, consumer, onDue }: OutageO
         failures = 0;
         state = 'over';
         logger.info({ consumer }, 'the consumer is available again');
+      }
+      if (isNoted && state === 'over' && !isByGateway && end.kind !== 'stopped') {
+        isNoted = false;
+        onKnown(null);
       }
       return isByGateway && isTry ? { ...end, kind: 'unavailable' } : end;
     },

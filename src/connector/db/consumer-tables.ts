@@ -27,6 +27,9 @@ export const consumers = connectorSchema.table('consumers', {
   /** `disabled`: its receiver asked not to be called again. */
   state: text('state').$type<ConsumerState>().notNull().default('running'),
   disabledReason: text('disabled_reason'),
+  /** Since when calls find it away, and why; null if it is not, as far as the processes that call it know. */
+  unavailableSince: epochMs('unavailable_since'),
+  unavailableReason: text('unavailable_reason'),
   filter: jsonb('filter').$type<ConsumerFilter>().notNull().default({}),
   /** Whether it receives history, and when. */
   historic: text('historic').$type<HistoryMode>().notNull().default('quiet'),

@@ -26,6 +26,8 @@ export async function readConsumerStates(
       name,
       state: consumers.state,
       disabledReason: consumers.disabledReason,
+      unavailableSince: consumers.unavailableSince,
+      unavailableReason: consumers.unavailableReason,
       filter: consumers.filter,
       batch: consumers.batch,
       concurrency: consumers.concurrency,

@@ -213,7 +213,7 @@ export const HEALTH: readonly Figure[] = [
     problem: 'A consumer does not take changes in time.',
     evidence: describeConsumers,
     advice: [
-      'GET /v1/consumers/{id} shows the errors of its calls, and the log of the worker their places, and that it is unavailable. The changes of a connection wait until a call succeeds or the change is set aside.',
+      'GET /v1/consumers/{id} shows since when it is unavailable, and the errors of its calls; the log of the worker shows their places. The changes of a connection wait until a call succeeds or the change is set aside.',
       'connector_consumer_seconds shows how long calls take. Connections do not delay each other. A handler is called only by processes for which CONNECTOR_HANDLERS is set.',
       'While a consumer is paused or disabled, changes that it has not taken are never deleted: resume it, or delete it with DELETE /v1/consumers/{id}.',
     ],

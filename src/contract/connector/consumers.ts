@@ -159,6 +159,15 @@ const state = {
       '`running`: receives changes. `paused`: by an operator. `disabled`: its receiver answered 410. `POST /v1/consumers/{id}/resume` continues where it stopped.',
     ),
   disabledReason: z.string().nullable().describe('Why it is `disabled`; null in any other state.'),
+  unavailable: z
+    .object({
+      since: dateTime.describe('Since when.'),
+      lastError: z.string().describe('Why the last try failed, without quoted texts.'),
+    })
+    .nullable()
+    .describe(
+      'Calls find it away as a whole, so its changes wait and none loses an attempt; null if not, or if it is not `running`.',
+    ),
   ...common,
 };
 

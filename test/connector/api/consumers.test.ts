@@ -95,7 +95,7 @@ describe('a consumer of kind http', () => {
     const { consumer, secret } = await create({ name: 'crm', kind: 'http', url: ADDRESS });
     expect(consumer).toEqual({
       ...{ name: 'crm', kind: 'http', url: ADDRESS, ordered: true, previousSecretUntil: null },
-      ...{ state: 'running', disabledReason: null, filter: {}, batch: 1, concurrency: 50 },
+      ...{ state: 'running', disabledReason: null, unavailable: null, filter: {}, batch: 1, concurrency: 50 },
       ...{ attempts: 12, deadlineMs: 30_000, historic: 'quiet', placeChanges: 500, placeMs: 500 },
       ...{ lag: { changes: 0, seconds: 0 }, parked: { count: 0, first: [] }, deadLetters: 0 },
       createdAt: new Date(world.clock.now()).toISOString(),

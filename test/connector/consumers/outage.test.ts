@@ -59,6 +59,29 @@ describe('a consumer that is unavailable', () => {
     expect(await traces()).toEqual([0, 0, 0]);
   });
 
+  it('is noted with its first failure and its last error, and no longer when a call ends well', async () => {
+    await bench.tell(newId(), 'a');
+    let error: Error | null = new Error('connect ECONNREFUSED');
+    const { consumer } = await openScripted(() =>
+      error === null ? { kind: 'taken' } : { kind: 'unavailable', error },
+    );
+    const noted = async () =>
+      await bench.database.query(
+        'select unavailable_since as since, unavailable_reason as reason from connector.consumers',
+      );
+    // What an earlier test has left.
+    await bench.database.query('update connector.consumers set unavailable_since = null');
+    const since = bench.clock.now();
+    await consumer.settle();
+    expect(await noted()).toEqual([{ since, reason: expect.stringContaining('connect ECONNREFUSED') }]);
+    error = new Error('no such host');
+    await bench.pass(1_000, consumer);
+    expect(await noted()).toEqual([{ since, reason: expect.stringContaining('no such host') }]);
+    error = null;
+    await bench.pass(2_000, consumer);
+    expect(await noted()).toEqual([{ since: null, reason: null }]);
+  });
+
   it('gets everything in order when a try ends well; each outage has one warning, a line of its end, and the short waits', async () => {
     const connections = Array.from({ length: 5 }, newId);
     for (const connection of connections) await bench.tell(connection, 'a', 'b');
@@ -247,7 +270,10 @@ describe('a consumer behind a gateway', () => {
 
 it('a try that was stopped, because another process has its connection now, is made again at once', async () => {
   const clock = new ManualClock();
-  const ofOutage = { clock, logger: silentLogger, random: () => 0, consumer: 'crm', onDue: () => undefined };
+  const ofOutage = {
+    ...{ clock, logger: silentLogger, random: () => 0, consumer: 'crm' },
+    ...{ onDue: () => undefined, onKnown: () => undefined },
+  };
   const outage = createOutage(ofOutage);
   outage.end(AWAY, { isTry: false, connectionId: 'c1' });
   await clock.advance(1_000);

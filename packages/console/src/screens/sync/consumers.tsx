@@ -42,7 +42,7 @@ export function Consumers() {
 }
 
 function Row({ consumer }: { readonly consumer: Consumer }) {
-  const { name, kind, state, disabledReason, lag, parked, deadLetters } = consumer;
+  const { name, kind, state, disabledReason, unavailable, lag, parked, deadLetters } = consumer;
   const isRunning = state === 'running';
   const change = useAction({
     mutationFn: () =>
@@ -51,11 +51,15 @@ function Row({ consumer }: { readonly consumer: Consumer }) {
       }),
     onSettled: () => queries.invalidateQueries(CONSUMERS),
   });
-  const lastError = disabledReason ?? parked.first.find((each) => each.lastError !== null)?.lastError;
+  const lastError =
+    disabledReason ??
+    unavailable?.lastError ??
+    parked.first.find((each) => each.lastError !== null)?.lastError;
   return (
     <li>
       <span>
         <b>{name}</b> <span className="faint">{kind}</span> <Chip tone={TONES[state]}>{state}</Chip>
+        {unavailable === null ? null : <Chip tone="bad">unavailable</Chip>}
       </span>
       <span className="soft">
         {lag.changes === 0
