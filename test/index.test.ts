@@ -27,6 +27,8 @@ it('a start that fails stops the embedded Postgres that it has started', async (
     CONNECTOR_SEALING_KEYS: generateSealingKey(),
     CONNECTOR_PORT: String(other.port),
     WEBHOOK_SECRET: 'secret-of-a-test-0123456789',
+    SERVICE_BASE_URL: 'http://127.0.0.1:9/api/v1',
+    SERVICE_API_KEY: 'key-1',
   };
   await expect(startConnector({ env, dataDir: folder.path, logger: silentLogger })).rejects.toThrow('in use');
   expect((await findEmbeddedPostgres(folder.path)).kind).toBe('stopped');

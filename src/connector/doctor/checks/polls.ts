@@ -12,7 +12,7 @@ import { howToConsent } from '../places.ts';
 const PERIODS = 4;
 const LONG_BEHIND_MS = 30 * 60_000;
 /** Clocks differ by less. */
-const AHEAD_MS = 10_000;
+const AHEAD_MS = 60_000;
 
 /** The account is polled successfully. */
 export const pollsCheck: Check<AccountCheckInput> = {
