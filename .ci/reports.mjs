@@ -34,9 +34,12 @@ const commands = {
     ),
   merge() {
     const second = new Map(again.testResults.map((file) => [file.name, file]));
-    const unsteady = failed.flatMap((file) =>
-      failedOf(file).map((test) => `unsteady: ${named(file)} > ${test.fullName}`),
-    );
+    const names = (files) =>
+      files.flatMap((file) => failedOf(file).map((test) => `${named(file)} > ${test.fullName}`));
+    const still = new Set(names(again.testResults));
+    const unsteady = names(failed)
+      .filter((name) => !still.has(name))
+      .map((name) => `unsteady: ${name}`);
     report.testResults = report.testResults.map((file) => second.get(file.name) ?? file);
     const tests = report.testResults.flatMap((file) => file.assertionResults);
     report.numPassedTests = tests.filter((test) => test.status === 'passed').length;
