@@ -255,7 +255,7 @@ describe('database', () => {
           await resume.promise;
           await tx.query("insert into item values (2, 'stray')").then(later.resolve, later.resolve);
         },
-        { deadlineMs: 100 },
+        { deadlineMs: 500 },
       );
       await expect(work).rejects.toBeInstanceOf(QueryDeadlineExceeded);
       resume.resolve();
