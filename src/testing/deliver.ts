@@ -1,7 +1,7 @@
 import { callSink } from '../connector/consumers/call-sink.ts';
 import { demandHandlers } from '../connector/consumers/check-handlers.ts';
 import { DEFAULT_ATTEMPTS, DEFAULT_DEADLINE_MS } from '../connector/consumers/consumers.ts';
-import { isHistoric } from '../connector/consumers/key.ts';
+import { passes } from '../connector/consumers/passes.ts';
 import {
   type ChangeHandlers,
   createHandlerSink,
@@ -75,9 +75,8 @@ export async function deliver(
     }
   };
 
-  const passed = ([changes].flat() as Change[]).filter(
-    (change) => handlers.historic !== 'skip' || !isHistoric(change),
-  );
+  const receives = { filter: {}, historic: handlers.historic ?? 'quiet' };
+  const passed = ([changes].flat() as Change[]).filter((change) => passes(change, receives));
   const queues = Map.groupBy(passed, ({ connectionId }) => connectionId);
   await Promise.all(
     [...queues.values()].map(async (queue) => {
