@@ -44,10 +44,8 @@ export function connectorOptions(
     problems.push({ setting, problem });
   };
   // What is acknowledged would be in a folder of this machine, and nobody would notice a mistyped name.
-  if (
-    settings.DATABASE_URL === undefined &&
-    !isLoopbackHost(baseUrl === undefined ? '' : new URL(baseUrl).hostname)
-  ) {
+  const isRehearsal = baseUrl !== undefined && isLoopbackHost(new URL(baseUrl).hostname);
+  if (settings.DATABASE_URL === undefined && !isRehearsal) {
     missing(
       'DATABASE_URL',
       `is not set; set it to your Postgres, such as ${definition.DATABASE_URL.example}. Only if SERVICE_BASE_URL is on this machine, as in a rehearsal, is an embedded one used.`,
