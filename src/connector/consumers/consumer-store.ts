@@ -6,7 +6,7 @@ import { consumerPlaces, consumers, parked } from '../db/consumer-tables.ts';
 import { needOrDelete } from '../db/delete-old-changes.ts';
 import { heldLease, type Lease } from '../db/lease.ts';
 import { leases, processes } from '../db/process-tables.ts';
-import { changeColumns, presentChange, type StoredChange } from '../feed/present-change.ts';
+import { changeColumns, fromChangeOf, presentChange, type StoredChange } from '../feed/present-change.ts';
 import type { ParkedRow } from './key.ts';
 import type { Progress } from './partition.ts';
 import { PARTITIONS } from './partition-of.ts';
@@ -176,10 +176,7 @@ export async function readParked(
 const LOST_ENTRIES = `
 DELETE FROM connector.parked_entries e
  WHERE e.consumer = $1 AND e.seq <= (SELECT f.deleted_seq FROM connector.feed f)
-   AND NOT EXISTS (
-     SELECT FROM (SELECT n.* FROM connector.change_batches n
-                   WHERE n.last_seq >= e.seq ORDER BY n.last_seq LIMIT 1) b
-       JOIN connector.changes h ON h.batch = b.id AND h.at = b.changed_at AND h.position = b.size - (b.last_seq - e.seq))`;
+   AND NOT EXISTS (SELECT ${fromChangeOf('e')})`;
 
 /**
  * Deletes entries whose changes are not in the feed any more, as an earlier version could leave them: nothing would ever

@@ -5,7 +5,7 @@ import type { Queryable } from '../../runtime/database/database.ts';
 import { orm } from '../../runtime/database/orm.ts';
 import { deadLetters } from '../db/consumer-tables.ts';
 import { type ErasedMessages, NAMED, namesOf } from '../db/erase-messages.ts';
-import { changeColumns, presentChange, type StoredChange } from '../feed/present-change.ts';
+import { changeColumns, fromChangeOf, presentChange, type StoredChange } from '../feed/present-change.ts';
 
 /** The consumer of the CRM's own code. */
 export const HANDLER = 'handler';
@@ -144,8 +144,7 @@ const IS_ERASED = 'm.erased AND NOT m.expired';
 
 /** SQL: the change `h` of this row, and the row `m` of its message, are so. */
 const changeIs = (row: string, condition: string): string => `EXISTS (
-  SELECT FROM (SELECT * FROM connector.change_batches n WHERE n.last_seq >= ${row}.seq ORDER BY n.last_seq LIMIT 1) b
-    JOIN connector.changes h ON h.batch = b.id AND h.at = b.changed_at AND h.position = b.size - (b.last_seq - ${row}.seq)
+  SELECT ${fromChangeOf(row)}
     LEFT JOIN connector.messages m ON m.connection_id = h.connection_id AND m.id = h.message_id
    WHERE ${condition})`;
 

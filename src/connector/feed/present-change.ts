@@ -22,6 +22,11 @@ export type StoredChange = { readonly seq: number } & Readonly<
 /** SQL: the columns of `connector.changes`, as the row `alias`, that `presentChange` needs. */
 export const changeColumns = (alias: string): string => selectList(SHOWN, alias);
 
+/** SQL: from the change `h` whose number a row has as `seq`; no row if the feed no longer has it. */
+export const fromChangeOf = (row: string): string => `
+  FROM (SELECT * FROM connector.change_batches n WHERE n.last_seq >= ${row}.seq ORDER BY n.last_seq LIMIT 1) b
+  JOIN connector.changes h ON h.batch = b.id AND h.at = b.changed_at AND h.position = b.size - (b.last_seq - ${row}.seq)`;
+
 /**
  * Converts a stored change to the shape of the contract. Throws a TypeError for a type that this version does
  * not know.
