@@ -195,6 +195,7 @@ describe('an API key', () => {
       );
       expect(page.writes.at(-1)).toMatchObject({ body: { address: '203.0.113.7' } });
     }
+    expect(page.writes).toHaveLength(3);
   });
 
   it.each([

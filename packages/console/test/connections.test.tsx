@@ -169,6 +169,7 @@ describe('a connection', () => {
         expect((await button('Restart')).getAttribute('aria-disabled')).toBe('false'),
       );
     }
+    expect(page.writes).toHaveLength(3);
   });
 
   it('says when an outage is found, moves the time there, and is healed', async () => {

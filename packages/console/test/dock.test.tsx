@@ -289,6 +289,8 @@ describe('time in the dock', () => {
       await screen.findByText(/^It is 2026-01-15 12:01:00 now\. No timer was due\.$/);
       await waitFor(async () => expect((await button(name)).getAttribute('aria-disabled')).toBe('false'));
     }
+    // Before each, the state is saved.
+    expect(page.writes).toHaveLength(12);
   });
 
   it('shows the first eight things that happen, and counts the rest, ends of licenses too', async () => {
