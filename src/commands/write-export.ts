@@ -97,6 +97,7 @@ async function writeAll(output: FileHandle, bytes: Buffer, position: number): Pr
 }
 
 async function replaceFile(file: string, content: object): Promise<void> {
-  await writeFile(`${file}.new`, JSON.stringify(content));
+  // It names the person whose messages are exported.
+  await writeFile(`${file}.new`, JSON.stringify(content), { mode: 0o600 });
   await rename(`${file}.new`, file);
 }

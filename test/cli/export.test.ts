@@ -127,6 +127,7 @@ describe('an export', () => {
 
   it('continues where it was interrupted, also in the middle of a page', async () => {
     await expect(write('c')).rejects.toThrow('the connector is gone');
+    expect(statSync(`${file}.progress`).mode & 0o077).toBe(0);
     // What a process that was killed had written of the next page.
     writeFileSync(file, '{"n":4', { flag: 'a' });
     asked.splice(0);
