@@ -204,6 +204,15 @@ describe('a position after which changes were deleted', () => {
     },
   );
 
+  it('is not that of a stream from the start, which begins with what is kept', async () => {
+    const stream = await openStream('/v1/changes/stream');
+    expect([await stream.read(), parseEvent(await stream.read()).id]).toEqual([
+      'retry: 1000\nid: 3\n\n',
+      '4',
+    ]);
+    stream.abort();
+  });
+
   it('is that of a reader who begins, if changes of its page were deleted while it was read', async () => {
     const page = { changes: [{ seq: 3 } as Change, { seq: 5 } as Change], next: 5, hasMore: false };
     vi.spyOn(feed, 'pageAfter').mockResolvedValue(page);
