@@ -80,10 +80,11 @@ it('keeps a sample under load, and leaves accepted ones in place in a flood of r
   );
   for (let round = 0; round < 25; round += 1) {
     const more = open();
-    for (let sent = 0; sent < 25; sent += 1) more.note(note('wrong_signature'));
+    for (let sent = 0; sent < 25; sent += 1) more.note(note('wrong_signature', round));
     await more.close();
   }
   expect(await read({ result: 'accepted' })).toHaveLength(1);
-  // The last write comes on top.
-  expect(await read({ result: 'refused' })).toHaveLength(525);
+  // The last write comes on top, so the newest 21 rounds are kept.
+  const kept = await read({ result: 'refused' });
+  expect([kept.length, kept[0]?.ms, kept.at(-1)?.ms]).toEqual([525, 24, 4]);
 });

@@ -25,10 +25,13 @@ it('adds the counts of several processes, by hour, subscription and kind', async
   first.note('default', 'accepted', 30);
   first.note('other', 'wrong_signature');
   second.note('default', 'accepted', 2.4);
-  await first.close();
   await second.close();
+  await first.close();
+  const third = open();
+  third.note('default', 'accepted', 20);
+  await third.close();
   const [accepted] = [(await readTallies(database, clock.now() - HOUR_MS, 'default')).get('accepted')];
-  expect(accepted).toMatchObject({ count: 3, totalMs: 42, minMs: 2, maxMs: 30, lastAt: clock.now() });
+  expect(accepted).toMatchObject({ count: 4, totalMs: 62, minMs: 2, maxMs: 30, lastAt: clock.now() });
   expect((await readTallies(database, clock.now() - HOUR_MS, 'other')).get('wrong_signature')?.count).toBe(1);
   expect((await readTallies(database, clock.now() - HOUR_MS, null)).size).toBe(2);
   expect((await readTallies(database, clock.now() + 1, null)).size).toBe(0);
