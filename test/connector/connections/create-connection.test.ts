@@ -216,7 +216,7 @@ describe('a creation whose answer is lost', () => {
   it('because the process died is repeated by the next process', async () => {
     // What a process leaves behind that is killed between its call and the answer. Of other accounts, this process has
     // no credential, which holds up nothing.
-    for (const accountId of ['default', ...Array.from({ length: 10 }, (_, n) => `other-${n}`)])
+    for (const accountId of [...Array.from({ length: 10 }, (_, n) => `another-${n}`), 'default'])
       await world.database.query(
         `insert into connector.creations (id, account_id, label, idempotency_key, first_attempt_at, unsettled,
            next_attempt_at, created_at) values ($1, $2, 'Killed', 'key-of-the-dead', $3, 1, $4, $3)`,
