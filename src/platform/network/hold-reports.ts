@@ -1,4 +1,4 @@
-import { and, eq, exists, not, sql } from 'drizzle-orm';
+import { and, eq, exists, inArray, not, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { isAnyOf, orm } from '../../runtime/database/orm.ts';
 import { connections } from '../db/core-tables.ts';
@@ -8,7 +8,10 @@ import type { StateChange } from '../time/state-change.ts';
 import type { TimerHandler } from '../time/timer-runner.ts';
 import { lockWorkspace } from '../workspaces/workspaces.ts';
 import type { InboundMessage, NetworkReports, Receipt } from './network.ts';
-import { simulatedSessions } from './sessions.ts';
+import { planCatchUp, simulatedSessions } from './sessions.ts';
+
+/** The maximum of kept reports per transaction: thousands would not meet its deadline. */
+export const CATCH_UP_STEP = 100;
 
 /** A report that could not reach the service and is kept for later. */
 export type HeldReport =
@@ -25,12 +28,18 @@ export async function holdReports(
   if (rows.length > 0) await orm(tx).insert(heldReports).values(rows);
 }
 
-/** Removes and returns the reports kept for a connection, in order. */
+/** Removes and returns the oldest reports kept for a connection, in order. */
 export async function takeHeld({ tx }: StateChange, connectionId: string): Promise<HeldReport[]> {
   const { position, report } = heldReports;
+  const oldest = orm(tx)
+    .select({ position })
+    .from(heldReports)
+    .where(eq(heldReports.connectionId, connectionId))
+    .orderBy(position)
+    .limit(CATCH_UP_STEP);
   const rows = await orm(tx)
     .delete(heldReports)
-    .where(eq(heldReports.connectionId, connectionId))
+    .where(inArray(position, oldest))
     .returning({ position, report });
   return rows.sort((a, b) => a.position - b.position).map((row): HeldReport => JSON.parse(row.report));
 }
@@ -163,9 +172,13 @@ async function catchUp(change: StateChange, reports: NetworkReports, connectionI
     if (held.kind === 'message') await reports.inbound(change, { ...held.message, at: change.now });
     else await reports.receipts(change, [{ ...held.receipt, reportedAt: change.now }]);
   }
+  await planCatchUp(change, connectionId, change.now);
 }
 
-/** The timer that reports what was kept. If the session has broken again, this happens after its next recovery. */
+/**
+ * The timer that reports what was kept, one step per transaction; messages meanwhile queue behind the rest. If the
+ * session has broken again, this happens after its next recovery.
+ */
 export function catchUpTimers(reports: NetworkReports): Readonly<Record<string, TimerHandler>> {
   return {
     'network.catch_up': {

@@ -43,17 +43,21 @@ async function write({ tx }: StateChange, connectionId: string, alive: boolean):
     });
 }
 
+/** Schedules a report of what is kept for a connection, if anything is. */
+export async function planCatchUp(change: StateChange, connectionId: string, dueAt: number): Promise<void> {
+  const kept = await orm(change.tx)
+    .select({ position: heldReports.position })
+    .from(heldReports)
+    .where(eq(heldReports.connectionId, connectionId))
+    .limit(1);
+  if (kept.length > 0)
+    await change.schedule([{ kind: 'network.catch_up', dueAt, payload: { connectionId } }]);
+}
+
 export const simulatedSessions: NetworkSessions = {
   async open(change, connectionId) {
     await write(change, connectionId, true);
-    const dueAt = change.now + ASSUMPTIONS.catchUpAfterMs.value;
-    const kept = await orm(change.tx)
-      .select({ position: heldReports.position })
-      .from(heldReports)
-      .where(eq(heldReports.connectionId, connectionId))
-      .limit(1);
-    if (kept.length > 0)
-      await change.schedule([{ kind: 'network.catch_up', dueAt, payload: { connectionId } }]);
+    await planCatchUp(change, connectionId, change.now + ASSUMPTIONS.catchUpAfterMs.value);
   },
 
   end: (change, connectionId) => write(change, connectionId, false),

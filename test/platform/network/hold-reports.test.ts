@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ListMessagesAnswer } from '../../../src/contract/service/messages.ts';
+import { CATCH_UP_STEP, catchUpTimers } from '../../../src/platform/network/hold-reports.ts';
+import type { NewTimer } from '../../../src/platform/time/timers.ts';
 import { countWaiting } from '../../support/database.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { seedWorkspace, startTestPlatform, toldOf } from '../../support/platform.ts';
@@ -16,6 +18,38 @@ describe('while a session is broken', () => {
   const writes = (id: string, text: string, writer = from) =>
     service.platform.messages.receive(id, { from: writer, text });
   const now = () => new Date(service.platform.time.now()).toISOString();
+
+  async function holdMessages(connectionId: string, texts: readonly string[]): Promise<void> {
+    await service.database.query(
+      `INSERT INTO platform.held_reports (connection_id, report)
+       SELECT $1, json_build_object('kind', 'message', 'message',
+         json_build_object('connectionId', $1::text, 'from', $2::text, 'text', text, 'at', 0))
+       FROM unnest($3::text[]) WITH ORDINALITY AS given (text, place) ORDER BY place`,
+      [connectionId, from, texts],
+    );
+  }
+
+  /** The timer of a connection, fired by hand: what arrives, and which timers it schedules. */
+  function catchingUp(connectionId: string) {
+    const arrived: (string | null)[] = [];
+    const scheduled: NewTimer[] = [];
+    const { 'network.catch_up': handler } = catchUpTimers({
+      inbound: async (_change, { text }) => void arrived.push(text),
+      receipts: async () => undefined,
+    });
+    const step = () =>
+      service.database.transaction(async (tx) => {
+        const at = service.platform.time.now();
+        await handler?.fire(
+          {
+            ...{ tx, now: at, recordEvents: async () => undefined, recordTransition: async () => undefined },
+            schedule: async (timers) => void scheduled.push(...timers),
+          },
+          [{ id: 1, kind: 'network.catch_up', dueAt: at, at, payload: { connectionId } }],
+        );
+      });
+    return { step, arrived, scheduled };
+  }
 
   async function listed(key: string): Promise<ListMessagesAnswer['messages']> {
     const { body } = await service.call('GET', '/messages', { key });
@@ -74,6 +108,39 @@ describe('while a session is broken', () => {
       expect((await listed(key))[0]?.id).toBe(late.messageId);
     },
   );
+
+  test('many kept messages arrive in steps, and one that is written between two steps arrives last', async () => {
+    const { connectionId } = await seedWorkspace(service);
+    await service.platform.outages.begin(connectionId, { cause: 'session_lost' });
+    const texts = Array.from({ length: CATCH_UP_STEP + 2 }, (_, index) => `kept ${index}`);
+    await holdMessages(connectionId, texts);
+    await service.platform.outages.recover(connectionId);
+    const { step, arrived, scheduled } = catchingUp(connectionId);
+    await step();
+    expect(arrived).toEqual(texts.slice(0, CATCH_UP_STEP));
+    const next = { kind: 'network.catch_up', dueAt: service.platform.time.now(), payload: { connectionId } };
+    expect(scheduled).toEqual([next]);
+    await writes(connectionId, 'meanwhile');
+    await step();
+    expect(arrived).toEqual([...texts, 'meanwhile']);
+    expect(scheduled).toEqual([next]);
+  });
+
+  test('all messages of a long outage arrive in order, before time goes on', async () => {
+    const { connectionId } = await seedWorkspace(service);
+    await service.platform.outages.begin(connectionId, { cause: 'session_lost' });
+    const texts = Array.from({ length: CATCH_UP_STEP + 2 }, (_, index) => `kept ${index}`);
+    await holdMessages(connectionId, texts);
+    await service.platform.outages.recover(connectionId);
+    const { fired } = await advance(SECOND);
+    const steps = fired.filter(({ id, what }) => id === connectionId && what === 'network.catch_up');
+    expect(steps).toHaveLength(2);
+    const rows = await service.database.query<{ text: string }>(
+      'SELECT text FROM platform.messages WHERE connection_id = $1 ORDER BY position',
+      [connectionId],
+    );
+    expect(rows.map(({ text }) => text)).toEqual(texts);
+  });
 
   test('receipts are kept as well, with the time at which they happened', async () => {
     proves('choice.outage.receipts');
