@@ -14,7 +14,12 @@ import {
 import { openParts } from '../runtime/lifecycle/open-parts.ts';
 import type { Logger } from '../runtime/logger/logger.ts';
 import { createTurns } from '../runtime/turns/turns.ts';
-import { type AttachedConnector, createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
+import {
+  type AttachedConnector,
+  createSandbox,
+  type Sandbox,
+  type SandboxOptions,
+} from '../sandbox/sandbox.ts';
 import { createSandboxPorts, type SandboxPorts } from '../sandbox/sandbox-ports.ts';
 import { storeValue } from '../sandbox/state-store.ts';
 import { record } from '../scenario/replay.ts';
@@ -129,7 +134,7 @@ export async function runService(options: RunServiceOptions) {
 
     const turns = createTurns(1);
 
-    async function startParts(): Promise<Parts> {
+    async function startParts({ restored }: Pick<SandboxOptions, 'restored'> = {}): Promise<Parts> {
       const ports = createSandboxPorts(options);
       for (const [host, url] of pins) ports.hosts.pin(host, url);
       const platform = await createPlatform({
@@ -171,6 +176,7 @@ export async function runService(options: RunServiceOptions) {
         allowedHosts: allowedHosts && { names: allowedHosts, setting: 'PLATFORM_ALLOWED_HOSTS' },
         snapshots,
         turns,
+        ...(restored === undefined ? {} : { restored }),
         scenario: async () => writeScenario((await record(callPortAt(localUrlOf('sandbox')))).scenario),
         ...(options.connector === undefined ? {} : { connector: options.connector }),
         ...(options.onReset === undefined ? {} : { onReset: options.onReset }),
@@ -205,7 +211,7 @@ export async function runService(options: RunServiceOptions) {
           parts.sandbox.endStreams();
           await parts.platform.close();
           await put().finally(async () => {
-            parts = await startParts();
+            parts = await startParts({ restored: true });
           });
         } finally {
           resolve();

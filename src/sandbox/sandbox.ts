@@ -63,6 +63,8 @@ export interface SandboxOptions {
   readonly snapshots?: Snapshots;
   /** For what replaces all data, one after the other: those of a sandbox before this one as well. */
   readonly turns?: Turns;
+  /** Whether it starts on the data of a snapshot, which stay as they were saved. */
+  readonly restored?: boolean;
   /** Called after each reset, with the new key. */
   readonly onReset?: (info: SandboxInfo) => void;
   /** Where this process reaches `baseUrl`. Default: there. */
@@ -141,7 +143,7 @@ export async function createSandbox(options: SandboxOptions) {
 
   const stored = (await emptying.load()) === null ? await storedSeed.load() : await emptyAndPlant();
   let seed = stored ?? (await plant());
-  await renewTrial({ platform, database }, seed);
+  if (options.restored !== true) await renewTrial({ platform, database }, seed);
   ports.seeded(seed.workspaceId);
   beginRecording(stored === null);
   for (const tunnel of (await storedTunnels.load()) ?? []) {

@@ -1,4 +1,4 @@
-import { and, eq, lte } from 'drizzle-orm';
+import { and, eq, lte, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { LIMITS } from '../contract/service/limits.ts';
 import type { PairedConnection } from '../platform/connections/connections.ts';
@@ -44,7 +44,10 @@ export async function createSeed(platform: Platform): Promise<SandboxSeed> {
   return { workspaceId, apiKey };
 }
 
-/** Begins a new trial for the number of an earlier start whose trial has expired, unless its license was changed. */
+/**
+ * Begins a new trial for the number of an earlier start whose trial has expired, unless its license was changed:
+ * one that nobody changed ends a trial's length after its creation. The new trial is therefore a new license.
+ */
 export async function renewTrial(
   { platform, database }: SandboxStore,
   { workspaceId }: SandboxSeed,
@@ -54,11 +57,14 @@ export async function renewTrial(
     eq(connections.workspaceId, workspaceId),
     eq(connections.phoneNumber, ON_TRIAL.phoneNumber),
   );
+  const isUnchanged = eq(licenses.expiresAt, sql`${licenses.createdAt} + ${LIMITS.trialMs}`);
   const expired = await orm(database)
     .select({ id: connections.id })
     .from(connections)
     .innerJoin(licenses, eq(licenses.connectionId, connections.id))
-    .where(and(isNumber, eq(licenses.kind, 'trial'), lte(licenses.expiresAt, now)));
-  for (const { id } of expired)
-    await platform.licenses.set(id, { status: 'trial', expiresAt: now + LIMITS.trialMs });
+    .where(and(isNumber, eq(licenses.kind, 'trial'), lte(licenses.expiresAt, now), isUnchanged));
+  for (const { id } of expired) {
+    await platform.licenses.set(id, { status: 'none' });
+    await platform.licenses.set(id, { status: 'trial' });
+  }
 }

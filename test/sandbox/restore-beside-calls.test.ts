@@ -46,6 +46,23 @@ it('a restore does not wait until clients pause, and their sends have receipts a
   expect(entries).toEqual([]);
 });
 
+it('a trial that had expired is expired again after a restore', async () => {
+  const reset = await test.sandbox<{ workspaceId: string }>('POST', '/reset');
+  const readLicense = async (): Promise<unknown> => {
+    const { entries } = await test.sandbox<{ entries: { licenseStatus: string; licenseExpires: string }[] }>(
+      'GET',
+      `/connections?q=workspace:${reset.workspaceId}%20447700900103`,
+    );
+    return entries.map(({ licenseStatus, licenseExpires }) => [licenseStatus, licenseExpires]);
+  };
+  await test.sandbox('POST', '/clock/advance', { ms: 400 * 86_400_000 });
+  const expired = await readLicense();
+  const { id } = await test.sandbox<{ id: string }>('POST', '/snapshots', {});
+  await test.sandbox('POST', `/snapshots/${id}/restore`);
+  expect(expired).toEqual([['expired', expect.any(String)]]);
+  expect(await readLicense()).toEqual(expired);
+});
+
 it('50 snapshots are kept, and another one once one of them is removed', async () => {
   const take = () => test.sandbox('POST', '/snapshots', {});
   const { entries } = await test.sandbox<{ entries: object[] }>('GET', '/snapshots');

@@ -76,6 +76,17 @@ describe('the sandbox', () => {
       expect(await licenses(ids)).toEqual({ ...ACTIVE, '447700900103': 'trial' });
     });
 
+    it('keep a license that ended the trial early', async () => {
+      const trial = (await listConnections()).find(({ phoneNumber }) => phoneNumber === '447700900103');
+      const id = trial?.id ?? '';
+      await hook.service.platform.time.advance({ ms: 400 * DAY });
+      await hook.again();
+      expect(await licenses([id])).toEqual({ '447700900103': 'trial' });
+      await hook.service.platform.licenses.set(id, { status: 'expired' });
+      await hook.again();
+      expect(await licenses([id])).toEqual({ '447700900103': 'expired' });
+    });
+
     it('keep a license that was set, and so do numbers that were added', async () => {
       const [first = ''] = (await listConnections()).map(({ id }) => id);
       const { id: added } = await hook.service.platform.connections.createPaired(
