@@ -42,8 +42,8 @@ export function healWaitMs(check: Exclude<SessionCheck, 'works'>, draw: number):
 }
 
 /**
- * Checks the session at the end of a send's wait. Ends an outage that heals, before it is reported. Throws the code of
- * a dead session if the session still does not work, or no longer exists.
+ * Checks the session at the end of a send's wait, and again when the send is stored. Ends an outage that heals, before
+ * it is reported. Throws the code of a dead session if the session still does not work, or no longer exists.
  */
 export async function finishHealing(
   change: StateChange,

@@ -6,6 +6,7 @@ import { messages } from '../db/message-tables.ts';
 import type { OutboundMessage, PhoneNetwork } from '../network/network.ts';
 import type { StateChange } from '../time/state-change.ts';
 import { stampCreation } from '../workspaces/workspaces.ts';
+import { finishHealing } from './check-session.ts';
 import { messageStatusEvent } from './message-events.ts';
 import { RECEIPT_BITS } from './receipt-ladder.ts';
 import { keepAnswer, type SendKey } from './send-journal.ts';
@@ -32,7 +33,8 @@ function sentAnswer(
 /**
  * Passes a message to the network and stores it: the row, its `sent` event, the receipts to come and the answer under
  * its key, all in one transaction. A repetition, after a commit whose answer was lost, changes nothing and returns the
- * same answer. Throws `not_found` if the connection was deleted, and `in_progress` if the key was answered meanwhile.
+ * same answer. Throws `not_found` if the connection was deleted, the code of a dead session if the session ended, and
+ * `in_progress` if the key was answered meanwhile.
  */
 export async function executeSend(
   change: StateChange,
@@ -46,7 +48,8 @@ export async function executeSend(
   const connection = await readConnection(change.tx, connectionId, change.now);
   const answer = sentAnswer(message, isStored);
   if (key !== null) await keepAnswer(change, messageId, key, answer);
-  await network.accept(change, message);
+  // A logout or an outage may have ended the session since it was checked. A repetition was sent while it worked.
+  if (await network.accept(change, message)) await finishHealing(change, network.sessions, connectionId);
   if (!isStored) return answer;
   const inserted = await orm(change.tx)
     .insert(messages)

@@ -83,8 +83,8 @@ export interface PhoneNetwork {
   readonly sessions: NetworkSessions;
   /** Whether a number has an account on the network. */
   isRegistered(phone: string): Promise<boolean>;
-  /** Accepts a message: the phone receives it with the commit. */
-  accept(change: StateChange, message: OutboundMessage): Promise<void>;
+  /** Accepts a message: the phone receives it with the commit. Returns false if it was accepted before. */
+  accept(change: StateChange, message: OutboundMessage): Promise<boolean>;
   /** Subscribes to the receipts of a message, in the transaction that stores it, so that none arrives before. */
   followReceipts(change: StateChange, message: FollowedMessage): Promise<void>;
   /** Returns the messages to a connection that reach it now; the network keeps or drops the others. */

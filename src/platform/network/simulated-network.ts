@@ -36,10 +36,12 @@ export function createSimulatedNetwork({ database, random }: Options): PhoneNetw
       { messageId, connectionId, from: sender, to: phone, text, waMessageId, media },
     ) {
       if (media !== null) await keepFile(tx, media, now);
-      await orm(tx)
+      const accepted = await orm(tx)
         .insert(phoneMessages)
         .values({ messageId, phone, connectionId, sender, text, waMessageId, at: now, mediaId: media?.id })
-        .onConflictDoNothing({ target: phoneMessages.messageId });
+        .onConflictDoNothing({ target: phoneMessages.messageId })
+        .returning({ messageId: phoneMessages.messageId });
+      return accepted.length > 0;
     },
 
     async followReceipts(change, message) {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { sendMessageAnswer } from '../../../src/contract/service/messages.ts';
+import { executeSend } from '../../../src/platform/messages/execute-send.ts';
+import { createSimulatedNetwork } from '../../../src/platform/network/simulated-network.ts';
 import { type Database, DatabaseUnavailable } from '../../../src/runtime/database/database.ts';
 import { countWaiting } from '../../support/database.ts';
 import { ofFile } from '../../support/of-file.ts';
@@ -78,6 +80,29 @@ describe('a send whose commit fails', () => {
     expect(phone).toHaveLength(1);
     expect(page).toMatchObject({ messages: [{ id: answer.messageId, status: 'read' }] });
     expect(told).toEqual(['sent', 'delivered', 'read']);
+  });
+
+  test('after it was kept, and the session breaks before the repetition: it is answered as sent', async () => {
+    const { workspaceId, connectionId } = await seedWorkspace(service);
+    const network = createSimulatedNetwork({ database: service.database, random: () => 0.5 });
+    const to = String(nextPhone++);
+    const message = { messageId: to, workspaceId, connectionId, to, text: 'hello', media: null, key: null };
+    const execute = (isStored: boolean) =>
+      service.database.transaction((tx) =>
+        executeSend(
+          {
+            ...{ tx, now: service.platform.time.now(), schedule: async () => undefined },
+            ...{ recordEvents: async () => undefined, recordTransition: async () => undefined },
+          },
+          network,
+          { ...message, from: '4915112345678', waMessageId: '3EB0' },
+          isStored,
+        ),
+      );
+    const first = await execute(true);
+    await service.platform.outages.begin(connectionId, { cause: 'zombie' });
+    expect(await execute(true)).toEqual(first);
+    expect(await execute(false)).toMatchObject({ waMessageId: '3EB0', status: 'sent' });
   });
 
   test.each([['twice', 'refuse'] as const, ['and the database goes away', 'go away'] as const])(

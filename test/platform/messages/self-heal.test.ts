@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OutageCause } from '../../../src/contract/sandbox/connections.ts';
+import { countWaiting } from '../../support/database.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { seedWorkspace, startTestPlatform } from '../../support/platform.ts';
 import { proves } from '../../support/proves.ts';
@@ -100,5 +101,33 @@ describe('a send through a broken session', () => {
       await service.platform.outages.recover(seeded.connectionId);
     }
     expect(await received()).toEqual([]);
+  });
+});
+
+describe('a send that does not wait', () => {
+  const service = ofFile(() => startTestPlatform());
+
+  it.each([
+    { end: 'a logout', method: 'POST', path: '/logout', status: 502, body: { error: 'send_failed' } },
+    { end: 'a deletion', method: 'DELETE', path: '', status: 404, body: { error: 'not_found' } },
+  ])('fails if $end ends the session before it is stored', async ({ method, path, status, body }) => {
+    const { key, workspaceId, connectionId } = await seedWorkspace(service);
+    const to = String(nextPhone++);
+    const waiting = (count: number) => expect.poll(() => countWaiting(service.database)).toBe(count);
+    const { ending, sending } = await service.database.transaction(async (tx) => {
+      await tx.query('SELECT 1 FROM platform.workspaces WHERE id = $1 FOR NO KEY UPDATE', [workspaceId]);
+      const ending = service.call(method, `/connections/${connectionId}${path}`, { key });
+      await waiting(1);
+      const message = { connectionId, to, text: 'hi', idempotencyKey: to };
+      const sending = service.call('POST', '/messages', { key, body: message });
+      await waiting(2);
+      return { ending, sending };
+    });
+    expect((await ending).status).toBe(200);
+    const answer = await sending;
+    expect([answer.status, answer.body]).toEqual([status, body]);
+    expect(await service.platform.contacts.received(to)).toEqual([]);
+    const kept = 'SELECT 1 FROM platform.sends WHERE workspace_id = $1';
+    expect(await service.database.query(kept, [workspaceId])).toEqual([]);
   });
 });
