@@ -13,9 +13,16 @@ export interface ConditionEntries {
   readonly connections: ListedConnection;
 }
 
-/** The first page of each list, newest first. `q` filters it. */
+/**
+ * The first page of each list, newest first. `q` filters it, and so does `within`, another filter that must hold as
+ * well: in one text, values of the same key would be alternatives.
+ */
 export type ConditionLists = {
-  readonly [List in ConditionList]: (q: string, limit: number) => Promise<ConditionEntries[List][]>;
+  readonly [List in ConditionList]: (
+    q: string,
+    limit: number,
+    within?: string,
+  ) => Promise<ConditionEntries[List][]>;
 };
 
 type Entry = ConditionEntries[ConditionList];

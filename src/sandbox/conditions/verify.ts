@@ -5,7 +5,7 @@ import { type ConditionLists, nameEntry, readCondition } from './condition-lists
 /** One expected entry. */
 interface Step {
   readonly q: string;
-  /** The ids of all entries that match. */
+  /** The ids of all examined entries that match. */
   readonly ids: ReadonlySet<string>;
 }
 
@@ -14,13 +14,13 @@ type Entry = Awaited<ReturnType<ConditionLists[VerifyRequest['list']]>>[number];
 /** Reads each filter once, regardless of how many steps have it. */
 async function readSteps(
   lists: ConditionLists,
-  { list, expected }: Pick<VerifyRequest, 'list' | 'expected'>,
+  { list, q: examined = '', expected }: Pick<VerifyRequest, 'list' | 'q' | 'expected'>,
 ): Promise<Step[]> {
   const byFilter = new Map<string, Step>();
   for (const [place, { q }] of expected.entries()) {
     readCondition(list, q, `expected.${place}.q`);
     if (byFilter.has(q)) continue;
-    const matching = await lists[list](q, SANDBOX_PAGE.max);
+    const matching = await lists[list](q, SANDBOX_PAGE.max, examined);
     byFilter.set(q, { q, ids: new Set(matching.map(({ id }) => id)) });
   }
   return expected.flatMap(({ q, count = 1 }) => Array.from({ length: count }, () => byFilter.get(q) as Step));

@@ -16,9 +16,10 @@ function pathTerm(path: string): FilterTerm<'path'> {
 /** Calls to the service, and the reason for each answer. */
 export function callEndpoints(board: CallBoard) {
   return {
-    listCalls({ query: { limit, cursor, q, code, path, workspaceId } }) {
+    listCalls({ query: { limit, cursor, q, code, path, workspaceId } }, within = '') {
       const before = cursor === undefined ? undefined : readCursor(cursor);
-      const where = [...readFilter(CALL_KEYS, q), ...exactly({ code, workspace: workspaceId })];
+      const filters = [...readFilter(CALL_KEYS, q), ...readFilter(CALL_KEYS, within)];
+      const where = [...filters, ...exactly({ code, workspace: workspaceId })];
       if (path !== undefined) where.push([pathTerm(path)]);
       return board.list({ limit, where, ...givenFields({ before }) });
     },

@@ -3,9 +3,15 @@ import { verify } from '../conditions/verify.ts';
 import { type WaitOptions, waitFor } from '../conditions/wait.ts';
 import type { Handlers } from '../control/serve-endpoint.ts';
 
-type Lists = Required<
+type Handled = Required<
   Pick<Handlers, 'listDeliveries' | 'listCalls' | 'listStoredMessages' | 'listConnections'>
 >;
+type Lists = {
+  readonly [Name in keyof Handled]: (
+    call: Parameters<Handled[Name]>[0],
+    within?: string,
+  ) => ReturnType<Handled[Name]>;
+};
 
 /** The lists as their endpoints show them. */
 export function conditionLists(endpoints: Lists): ConditionLists {
@@ -17,11 +23,11 @@ export function conditionLists(endpoints: Lists): ConditionLists {
     gone: new AbortController().signal,
   });
   return {
-    deliveries: async (q, limit) => (await listDeliveries(call({ q, limit }))).entries,
-    calls: async (q, limit) => (await listCalls(call({ q, limit }))).entries,
-    messages: async (q, limit) => (await listStoredMessages(call({ q, limit }))).entries,
-    connections: async (q, limit) =>
-      (await listConnections(call({ q, limit, order: 'newest' as const }))).entries,
+    deliveries: async (q, limit, within) => (await listDeliveries(call({ q, limit }), within)).entries,
+    calls: async (q, limit, within) => (await listCalls(call({ q, limit }), within)).entries,
+    messages: async (q, limit, within) => (await listStoredMessages(call({ q, limit }), within)).entries,
+    connections: async (q, limit, within) =>
+      (await listConnections(call({ q, limit, order: 'newest' as const }), within)).entries,
   };
 }
 

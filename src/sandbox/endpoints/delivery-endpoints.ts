@@ -120,10 +120,13 @@ export function deliveryEndpoints(
   control: DeliveryControl,
 ) {
   return {
-    async listDeliveries({ query: { limit, cursor, q, event, workspaceId, connectionId, outcome } }) {
+    async listDeliveries(
+      { query: { limit, cursor, q, event, workspaceId, connectionId, outcome } },
+      within = '',
+    ) {
       const before = cursor === undefined ? undefined : readCursor(cursor);
       const given = { type: event, status: outcome, workspace: workspaceId, connection: connectionId };
-      const where = [...readDeliveryFilter(q), ...exactly(given)];
+      const where = [...readDeliveryFilter(q), ...readDeliveryFilter(within), ...exactly(given)];
       const records = await delivery.list({ where, limit: limit + 1, ...givenFields({ before }) });
       return pageOf(records, limit, presentDelivery, ({ id }) => id);
     },

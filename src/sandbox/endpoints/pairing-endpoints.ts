@@ -68,10 +68,11 @@ export function pairingEndpoints(
   database: Queryable,
 ) {
   return {
-    async listConnections({ query: { limit, cursor, q, workspaceId, phoneNumber, order } }) {
+    async listConnections({ query: { limit, cursor, q, workspaceId, phoneNumber, order } }, within = '') {
       const skip = cursor === undefined ? 0 : readCursor(cursor);
       const given = { workspace: workspaceId, phone: phoneNumber };
-      const where = [...readFilter(CONNECTION_KEYS, q), ...exactly(given)];
+      const filters = [...readFilter(CONNECTION_KEYS, q), ...readFilter(CONNECTION_KEYS, within)];
+      const where = [...filters, ...exactly(given)];
       const listed = await connections.list({
         ...{ where, skip, limit: limit + 1 },
         newestFirst: order === 'newest',

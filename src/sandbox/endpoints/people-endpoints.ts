@@ -43,9 +43,9 @@ export function peopleEndpoints({ contacts, messages }: Platform) {
       return pageAfter(skip, received, limit, (message) => ({ ...message, at: toIso(message.at) }));
     },
 
-    async listStoredMessages({ query: { q, limit, cursor } }) {
+    async listStoredMessages({ query: { q, limit, cursor } }, within = '') {
       const before = cursor === undefined ? undefined : readCursor(cursor);
-      const where = readFilter(MESSAGE_KEYS, q);
+      const where = [...readFilter(MESSAGE_KEYS, q), ...readFilter(MESSAGE_KEYS, within)];
       return pageOf(
         await messages.list({ where, limit: limit + 1, ...givenFields({ before }) }),
         limit,

@@ -1,6 +1,12 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { ConditionLists } from '../../../src/sandbox/conditions/condition-lists.ts';
 import { waitFor } from '../../../src/sandbox/conditions/wait.ts';
+import type { DeliveryControl } from '../../../src/sandbox/deliveries/control-deliveries.ts';
+import { callEndpoints } from '../../../src/sandbox/endpoints/call-endpoints.ts';
+import { conditionLists } from '../../../src/sandbox/endpoints/condition-endpoints.ts';
+import { deliveryEndpoints } from '../../../src/sandbox/endpoints/delivery-endpoints.ts';
+import { pairingEndpoints } from '../../../src/sandbox/endpoints/pairing-endpoints.ts';
+import { peopleEndpoints } from '../../../src/sandbox/endpoints/people-endpoints.ts';
 import { createEventHub } from '../../../src/sandbox/events/event-hub.ts';
 import { useHookedSandbox } from '../hooked-sandbox.ts';
 
@@ -204,6 +210,41 @@ describe('POST /verify', () => {
       holds: true,
       explanation: 'All 0 expected entries are there, and no others.',
     });
+  });
+
+  it('finds an entry among those that are examined, however many others are newer', async () => {
+    await hook.api('GET', '/account');
+    await hook.api('GET', '/webhook');
+    const { position, kept } = hook.ports.calls.save();
+    const newer = Array.from({ length: 1_000 }, (_, place) => place + position + 1).flatMap((at) =>
+      kept.slice(-1).map(({ entry }) => ({ position: at, entry: { ...entry, id: String(at) } })),
+    );
+    hook.ports.calls.load({ position: position + newer.length, kept: [...kept, ...newer] });
+    const expected = [{ q: 'method:GET' }];
+    expect(await verify({ list: 'calls', q: 'path:/account', expected })).toMatchObject({
+      holds: true,
+      examined: 1,
+    });
+  });
+
+  it('finds in each list what matches both filters, also with the same key', async () => {
+    const [one, two] = [await write('one'), await write('two')];
+    await settle();
+    await hook.api('GET', '/account');
+    await hook.api('GET', '/webhook');
+    const { platform, database } = hook.service;
+    const lists = conditionLists({
+      ...callEndpoints(hook.ports.calls),
+      ...peopleEndpoints(platform),
+      ...pairingEndpoints(platform, database),
+      ...deliveryEndpoints(platform, {} as DeliveryControl),
+    });
+    expect(await lists.calls('path:*', 1, 'path:/account')).toMatchObject([{ path: '/account' }]);
+    expect(await lists.messages('message:*', 1, `message:${one}`)).toMatchObject([{ id: one }]);
+    expect(await lists.messages(`message:${two}`, 1, `message:${one}`)).toEqual([]);
+    expect(await lists.deliveries('message:*', 1, `message:${one}`)).toMatchObject([{ messageId: one }]);
+    const number = '447700900101';
+    expect(await lists.connections('phone:*', 1, `phone:${number}`)).toMatchObject([{ phoneNumber: number }]);
   });
 
   it('refuses a filter, with its position', async () => {
