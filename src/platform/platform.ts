@@ -135,12 +135,11 @@ async function startPlatform(options: PlatformOptions, release: () => Promise<vo
     webhooks,
     portal,
   });
-  const sources = { database, tokens: oauth.tokens };
-  const shell = createCallShell({ ...sources, clock, systemClock, logger, onCall, aroundCall });
+  const sources = { database, clock, tokens: oauth.tokens };
+  const shell = createCallShell({ ...sources, systemClock, logger, onCall, aroundCall });
   const tools = startTools({
     ...sources,
     shell,
-    clock,
     logger,
     baseUrls,
     sender,

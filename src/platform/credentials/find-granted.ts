@@ -7,6 +7,7 @@ import { connections, workspaces } from '../db/core-tables.ts';
 import { oauthApps, oauthGrants } from '../db/oauth-tables.ts';
 import { recognized } from '../kernel/decision-trace.ts';
 import { PlatformError } from '../kernel/platform-error.ts';
+import type { DomainClock } from '../time/domain-clock.ts';
 import type { Credential } from './credential.ts';
 
 /** The claims of an access token. They prove a grant; what is allowed is read from the grant. */
@@ -44,6 +45,7 @@ export const EXISTING_CONNECTIONS = sql<string[]>`array(
 export interface CredentialSources {
   readonly database: Queryable;
   readonly tokens: TokenVerifier;
+  readonly clock: DomainClock;
 }
 
 function refuse(why: string): never {
@@ -63,18 +65,19 @@ function explain(error: unknown): string {
  * Throws `invalid_token`: the client then refreshes, and learns from the answer whether the grant has ended.
  */
 export async function findGranted(
-  { database, tokens }: CredentialSources,
+  { database, tokens, clock }: CredentialSources,
   token: string,
   resource: Resource,
 ): Promise<Credential> {
   const claims: TokenClaims = await tokens
     .verify(token, resource)
     .catch((error: unknown) => refuse(explain(error)));
-  const { appId, workspaceId, scopes, legacy, revokedAt } = oauthGrants;
+  const { appId, workspaceId, scopes, legacy, expiresAt, revokedAt } = oauthGrants;
   const [row] = await orm(database)
     .select({
       grant: { workspaceId, workspaceKind: workspaces.kind, scopes, legacy, subscriptionId: appId },
       connectionIds: EXISTING_CONNECTIONS,
+      expiresAt,
       revokedAt,
       enabled: oauthApps.enabled,
     })
@@ -85,6 +88,8 @@ export async function findGranted(
   if (row === undefined || row.grant.subscriptionId !== claims.appId) refuse('its grant does not exist');
   recognized(claims.grantId, row.grant.workspaceId);
   if (row.revokedAt !== null) refuse('its grant was revoked');
+  // [choice.oauth.grant-end]
+  if (row.expiresAt === null || row.expiresAt <= clock.now()) refuse('its grant has ended');
   if (!row.enabled) refuse('its app is disabled');
   return {
     kind: 'oauth',

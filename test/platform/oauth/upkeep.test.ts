@@ -39,8 +39,13 @@ describe('a limit', () => {
       expect([days, status]).toEqual([days, 200]);
       [access, refresh] = [String(body['access_token']), String(body['refresh_token'])];
     }
+    await pass(DAY - 1_000);
+    const { status, body } = await world.refresh(app, refresh);
+    expect(status).toBe(200);
+    [access, refresh] = [String(body['access_token']), String(body['refresh_token'])];
     expect(await works(access)).toBe(true);
-    await pass(DAY);
+    await pass(1_000);
+    expect(await works(access)).toBe(false);
     const late = await world.refresh(app, refresh);
     expect([late.status, late.body['error']]).toEqual([400, 'invalid_grant']);
     expect((await world.obtainTokens(app)).access).toEqual(expect.any(String));
