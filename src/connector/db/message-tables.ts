@@ -24,6 +24,8 @@ export interface StoredCopy {
   readonly error?: string;
   /** Attempts to fetch or store it that failed. */
   readonly attempts?: number;
+  /** The last of them, in a row, that were answered in a way that a proxy may answer while it restarts. */
+  readonly doubts?: number;
   /** When a client asked for it, its address was renewed, or it was to be removed, epoch ms. Absent: when the message was first seen. */
   readonly since?: number;
   /** A poll brought another address after the file was gone. */

@@ -37,7 +37,7 @@ const RETRY = { firstMs: 5_000, longestMs: LONGEST_WAIT_MS, spread: 0.2 };
 const MAX_ATTEMPTS = 20;
 /**
  * A proxy that restarts answers 404, redirects, or sends what is refused as well, so such an answer counts once it has
- * been given to four attempts, the last about seven minutes after the first.
+ * been given to four attempts in a row, the last about seven minutes after the first.
  */
 const DOUBTED_RETRY = { ...RETRY, firstMs: 60_000 };
 const DOUBTED_ATTEMPTS = 4;
@@ -169,10 +169,12 @@ export function createMediaKeeper(options: MediaKeeperOptions): Worker {
     const attempts = (copy.attempts ?? 0) + 1;
     const { message } = error;
     const kind = error instanceof FileUnavailable ? error.kind : 'unreachable';
-    const isDoubted = kind !== 'unreachable';
-    if (attempts < (isDoubted ? DOUBTED_ATTEMPTS : MAX_ATTEMPTS)) {
-      const at = clock.now() + backOffMs(attempts, isDoubted ? DOUBTED_RETRY : RETRY, random());
-      await noteCopy(database, lease, file, { copy: { ...copy, attempts, error: message }, dueAt: at });
+    const doubts = kind === 'unreachable' ? 0 : (copy.doubts ?? 0) + 1;
+    if (attempts < MAX_ATTEMPTS && doubts < DOUBTED_ATTEMPTS) {
+      const waitMs =
+        doubts > 0 ? backOffMs(doubts, DOUBTED_RETRY, random()) : backOffMs(attempts, RETRY, random());
+      const noted = { ...copy, attempts, doubts, error: message };
+      await noteCopy(database, lease, file, { copy: noted, dueAt: clock.now() + waitMs });
       return;
     }
     // What an interrupted attempt may have left of it.

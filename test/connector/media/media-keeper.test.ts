@@ -189,6 +189,7 @@ describe('a file that cannot be fetched', () => {
     media.file = { status: 503, body: 'x' };
     const id = await media.receiveAndCopy();
     media.file = { status: 404, body: 'x' };
+    await media.pass(5 * 60_000);
     await settleGone();
     expect((await media.copyOf(id))?.state).toBe('gone');
     media.file = { status: 200, body: 'bytes' };

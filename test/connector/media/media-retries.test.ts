@@ -70,6 +70,25 @@ it.each([
   },
 );
 
+it.each(['gone', 'redirected', 'refused'] as const)(
+  'a file that could not be fetched at first, and is %s once, is tried again and stored',
+  async (kind) => {
+    const { file } = bench;
+    bench.file = new FileUnavailable('unreachable', 'the file request returned 503');
+    await bench.receive('m1');
+    ({ keeper } = await bench.start());
+    await keeper.settle();
+    await pass(5_000);
+    await pass(10_000);
+    bench.file = new FileUnavailable(kind, 'no');
+    await pass(20_000);
+    expect([countFetches(), await bench.read()]).toMatchObject([4, { state: 'pending', error: 'no' }]);
+    bench.file = file;
+    await pass(60_000);
+    expect(await bench.read()).toMatchObject(STORED);
+  },
+);
+
 it('the files of a connection that are not answered leave room for those of others', async () => {
   const answered = Promise.withResolvers<void>();
   bench.onFetch = (url) => (url.endsWith('/c1') ? answered.promise : Promise.resolve());
