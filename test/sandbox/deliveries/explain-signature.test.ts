@@ -76,6 +76,15 @@ describe('the explanation of a signature', () => {
     );
   });
 
+  it('combines the secret of another webhook with no second mistake', () => {
+    const explain = (body: string) => {
+      const digest = createHmac('sha256', other).update(`${SIGNED.timestamp}.${body}`).digest('hex');
+      return explainSignature(SIGNED, { signature: `sha256=${digest}` }, SECRETS);
+    };
+    expect(explain(vectors.body)).toMatchObject({ cause: 'wrong_secret' });
+    expect(explain(`${vectors.body}\n`)).not.toHaveProperty('cause');
+  });
+
   it('finds one mistake in a body of a megabyte with a bounded number of hashes', () => {
     const body = Buffer.from(JSON.stringify({ event: 'message.received', text: 'é'.repeat(500_000) }));
     const signature = `sha256=${'a'.repeat(64)}`;
