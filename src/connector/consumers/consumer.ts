@@ -119,6 +119,8 @@ export function createConsumer(options: ConsumerOptions) {
     for (const change of changes) {
       const held = shares.of(partitionOf(change.connectionId));
       if (held === undefined || !reading.has(held)) continue;
+      // Also if the filter drops it.
+      if (change.type === 'person.erased') held.partition.erase(change.connectionId, change.data);
       held.partition.offer(change.seq, passes(change, row) ? change : null);
     }
     position = reached;

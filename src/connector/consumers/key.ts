@@ -4,7 +4,8 @@ import type { parked } from '../db/consumer-tables.ts';
 /** A change in memory that is not done, or is done above the place. */
 export interface ItemOf<Owner> {
   readonly seq: number;
-  readonly change: Change;
+  /** As it was read, without what was erased since. */
+  change: Change;
   key: KeyOf<Owner>;
   /** Calls that failed. */
   attempts: number;

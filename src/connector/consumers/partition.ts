@@ -1,5 +1,6 @@
-import type { Change } from '../../contract/connector/changes.ts';
+import type { Change, PersonErasedData } from '../../contract/connector/changes.ts';
 import type { deadLetters, parkedEntries } from '../db/consumer-tables.ts';
+import { emptyChange } from '../db/erase-messages.ts';
 import {
   historyName,
   type ItemOf,
@@ -143,6 +144,14 @@ export class Partition {
   /** Nothing between here and `seq` is of this partition, or was not offered. */
   skipTo(seq: number): void {
     this.readTo = Math.max(this.readTo, seq);
+  }
+
+  /** What waits of this connection was read before a person was erased, so it has the texts of the person. */
+  erase(connectionId: string, erased: PersonErasedData): void {
+    for (const key of this.#keys.values()) {
+      if (key.connectionId !== connectionId) continue;
+      for (const item of key.items) item.change = emptyChange(item.change, erased);
+    }
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { Change, PersonErasedData } from '../../contract/connector/changes.ts';
 import type { Queryable } from '../../runtime/database/database.ts';
 import { type DeliveryOutcome, MESSAGE_TEXTS } from './facts.ts';
 import { changes } from './feed-tables.ts';
@@ -76,6 +77,25 @@ const emptySends = (when = 'true'): string => `
 UPDATE connector.changes
    SET data = data || '{"to": "", "text": null, "mediaFilename": null, "mediaMimetype": null, "mediaCaption": null, "reference": ""}'
  WHERE ${when} AND type = 'outbound.updated' AND data ->> 'to' = ANY($1::text[])`;
+
+/** A change that was read before an erasure, as it is read afterwards. */
+export function emptyChange(change: Change, { messageIds, outboundIds }: PersonErasedData): Change {
+  switch (change.type) {
+    case 'message.created':
+    case 'message.updated': {
+      if (!messageIds.includes(change.messageId)) return change;
+      const shown = MESSAGE_TEXTS.filter((name) => name in change.data);
+      const texts = Object.fromEntries(shown.map((name) => [name, null]));
+      return { ...change, data: { ...change.data, ...texts, personKey: null, mediaCopy: null } };
+    }
+    case 'outbound.updated': {
+      if (!outboundIds.includes(change.data.id)) return change;
+      return { ...change, data: { ...change.data, to: '', text: null, media: null, reference: '' } };
+    }
+    default:
+      return change;
+  }
+}
 
 const DELIVERIES = `DELETE FROM connector.inbox WHERE (connection_id, message_id) IN ${NAMED}`;
 
