@@ -60,7 +60,7 @@ export function startRetention(options: Base & RetentionDays & { readonly presen
     const before = present - changesMs;
     const patienceMs = daysOfChanges(changeDays) * DAY_MS;
     const needed = followFirstNeeded();
-    const count = await deleteOldChanges(database, { before, needed, patienceMs, stopping });
+    const count = await deleteOldChanges(database, { before, present, needed, patienceMs, stopping });
     if (count > 0) logger.info({ count }, 'old changes were deleted from the feed');
   }
 

@@ -11,7 +11,7 @@ const LIMITS: readonly (readonly [
   folders?: readonly string[],
   endings?: RegExp,
 ])[] = [
-  ['src/connector', 28322],
+  ['src/connector', 28334],
   ['src/runtime', 8442],
   ['src/platform', 13325],
   ['src/sandbox', 4875],
@@ -22,7 +22,7 @@ const LIMITS: readonly (readonly [
   ['packages/certify, conformance', 10575, ['packages/certify/src', 'packages/conformance/src']],
   ['packages/n8n', 353, ['packages/n8n/src']],
   ['src/patterns', 1143],
-  ['test, of packages too', 96868, TESTS],
+  ['test, of packages too', 96884, TESTS],
   ['bench', 2599],
   ['drizzle', 6380, ['drizzle'], /\.(?:ts|sql|json)$/],
 ];

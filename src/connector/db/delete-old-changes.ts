@@ -36,9 +36,15 @@ WITH cut AS (
   SELECT least(b.last_seq, $2::bigint - 1, connector.last_seq() - 1) AS seq FROM connector.change_batches b
    WHERE b.changed_at < $1::bigint AND b.last_seq IS NOT NULL ORDER BY b.changed_at DESC LIMIT 1
 ),
-old AS MATERIALIZED (
-  SELECT b.id, b.last_seq FROM connector.change_batches b
+first AS MATERIALIZED (
+  SELECT b.id, b.last_seq, b.changed_at FROM connector.change_batches b
    WHERE b.last_seq <= (SELECT seq FROM cut) ORDER BY b.last_seq LIMIT ${SLICE}
+),
+-- The newest by time may be of a clock that is far behind, and follow young ones.
+old AS MATERIALIZED (
+  SELECT f.id, f.last_seq FROM first f
+   WHERE f.last_seq < ALL (SELECT y.last_seq FROM first y
+                            WHERE y.changed_at >= $1::bigint AND y.changed_at <= $3::bigint)
 ),
 moved AS (
   UPDATE connector.feed f SET deleted_seq = greatest(f.deleted_seq, (SELECT max(last_seq) FROM old))
@@ -53,6 +59,8 @@ SELECT (SELECT count(*) FROM old)::integer AS batches, (SELECT count(*) FROM gon
 export interface OldChanges {
   /** They were made before this time, epoch ms. */
   readonly before: number;
+  /** Epoch ms. Later changes, made by a clock that is ahead, hold up no others. Absent: there are none. */
+  readonly present?: number;
   /** None from this number on, looked at in each transaction. Null: no consumer needs any. */
   readonly needed: (tx: Queryable) => Promise<number | null>;
   /** What can be deleted with its partition at most so much later stays until then. */
@@ -66,7 +74,7 @@ export interface OldChanges {
  */
 export async function deleteOldChanges(
   database: Database,
-  { before, needed, patienceMs = 0, stopping }: OldChanges,
+  { before, present = Number.MAX_SAFE_INTEGER, needed, patienceMs = 0, stopping }: OldChanges,
 ): Promise<number> {
   let deleted = 0;
   let kept = before;
@@ -82,7 +90,11 @@ export async function deleteOldChanges(
   for (;;) {
     const { batches, changes } = await database.transaction(async (tx) => {
       await needOrDelete(tx);
-      const [row] = await tx.query<{ batches: number; changes: number }>(DELETE, [kept, await needed(tx)]);
+      const [row] = await tx.query<{ batches: number; changes: number }>(DELETE, [
+        kept,
+        await needed(tx),
+        present,
+      ]);
       return row ?? { batches: 0, changes: 0 };
     });
     deleted += changes;

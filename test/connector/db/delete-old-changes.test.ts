@@ -63,6 +63,22 @@ it('keeps the newest change, however old it is, and numbers continue after it', 
   expect(await seqs()).toEqual([3, 4]);
 });
 
+it('keeps what was made before a change of a clock that is far behind, and deletes up to what is young', async () => {
+  await write(0, 1, 2, 3, -40, 4);
+  expect(await drop(-30)).toBe(0);
+  expect(await seqs()).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  expect(await drop(2)).toBe(3);
+  expect(await readPosition(database)).toMatchObject({ deletedSeq: 3, lastSeq: 7 });
+  expect(await drop(4)).toBe(2);
+});
+
+it('is not held up by a change of a clock that is ahead of the present', async () => {
+  await write(0, 365, 1, 2, 3);
+  const old = { before: T0 + 2 * DAY, present: T0 + 3 * DAY, needed: async () => null, stopping: going };
+  expect(await deleteOldChanges(database, old)).toBe(4);
+  expect(await seqs()).toEqual([5, 6]);
+});
+
 it('keeps what has no number yet', async () => {
   await write(0);
   for (const id of ['late', 'later'])
