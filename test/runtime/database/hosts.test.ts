@@ -11,10 +11,13 @@ import {
   leavesMachine,
   withDatabase,
 } from '../../../src/runtime/database/database-url.ts';
+import { DatabaseUnavailable } from '../../../src/runtime/database/errors.ts';
 import { startListener } from '../../../src/runtime/database/listener.ts';
+import { tryHosts } from '../../../src/runtime/database/try-hosts.ts';
 import { asAdmin, createTestDatabase, openPool } from '../../support/database.ts';
 import { type FaultProxy, startFaultProxyFor } from '../../support/fault-proxy.ts';
 import { logTo } from '../../support/log-to.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { ofFile } from '../../support/of-file.ts';
 import { serve } from '../../support/serve.ts';
 
@@ -48,6 +51,15 @@ describe('a database URL', () => {
     'postgres://u:p%zz@h/db',
   ])('is refused: %s', (url) => {
     expect(isDatabaseUrl(url)).toBe(false);
+  });
+
+  it.each([0, 1])('is worth waiting for if one host is, here host %i', async (away) => {
+    const hosts = ['none-1', 'none-2'];
+    const attempt = tryHosts(`postgres://${hosts.join(',')}/db`, ({ target }) => {
+      const isAway = 'host' in target && target.host === hosts[away];
+      throw new DatabaseUnavailable(isAway ? 'unreachable' : 'authentication', 'no');
+    });
+    await expect(attempt).rejects.toMatchObject({ reason: 'unreachable', permanent: false });
   });
 
   it('is described with all hosts, without user and password', () => {
@@ -270,6 +282,35 @@ describe('several hosts', () => {
       await expect.poll(() => waits.length).toBe(1);
       expect(waits).toEqual([100]);
     }
+  });
+
+  it('a connection for notifications that falls silent is replaced', async () => {
+    const way = await startWay();
+    const clock = new ManualClock();
+    let heard = 0;
+    const failures: unknown[] = [];
+    const listener = startListener({
+      url: urlOf(way.host),
+      name: 'hosts-test',
+      channel: 'silence',
+      clock,
+      onPayload: () => {
+        heard += 1;
+      },
+      onError: (error) => failures.push(error),
+    });
+    onTestFinished(() => listener.close());
+    const database = open(test.url);
+    await expect
+      .poll(async () => {
+        await database.query("select pg_notify('silence', '')");
+        return heard;
+      })
+      .toBeGreaterThan(0);
+    way.proxy.freeze();
+    onTestFinished(() => way.proxy.thaw());
+    await clock.advance(10_000);
+    await expect.poll(() => clock.advance(3_000).then(() => failures.length)).toBeGreaterThan(0);
   });
 
   it('is cancelled at the host where it runs', async () => {

@@ -101,6 +101,9 @@ for (const kind of CARRIERS) {
       notifier.notify('work', 'now');
       await expect.poll(() => heard.keys).toEqual(['now', 'later']);
       expect((heard.times[1] ?? 0) - from).toBeGreaterThanOrEqual(399);
+      // One that is planned can be brought forward.
+      notifier.notify('work', 'later', 3_600_000);
+      await reached(notifier);
       notifier.notify('work', 'later', 10);
       await expect.poll(() => heard.keys, { timeout: 5_000 }).toEqual(['now', 'later', 'later']);
     });
