@@ -351,6 +351,7 @@ describe('the sandbox', () => {
       expect((await call()).status).toBe(403);
       expect((await hook.call('DELETE', `/api-keys/${body.id}`)).body).toEqual({ ok: true });
       expect((await call()).status).toBe(401);
+      expect((await hook.call('PATCH', `/api-keys/${body.id}`, { scopes: [] })).status).toBe(404);
       expect((await hook.call('DELETE', '/api-keys/cnothing')).status).toBe(404);
       const told = [await hook.call('GET', '/calls?limit=100'), await hook.call('GET', '/info')];
       const text = JSON.stringify(told.map((answer) => answer.body));

@@ -54,7 +54,7 @@ describe('a copy of a delivery', () => {
   it('contains the bytes and headers of its original by default', async () => {
     const id = await emitOne();
     await controlled.control.copy(id);
-    await controlled.control.copy(id, { headers: { 'content-type': 'text/plain', 'X-Trace': 'a b' } });
+    await controlled.control.copy(id, { headers: { 'CONTENT-TYPE': 'text/plain', 'X-Trace': 'a b' } });
     await hook.fixture.delivery.settle();
     const [first, same, changed] = hook.receiver.requests;
     expect(same?.body).toEqual(first?.body);

@@ -136,7 +136,11 @@ describe('the stream of events', () => {
   });
 
   it('reports which lists changed: by hand, by clients and by timers', async () => {
-    const { length: seen } = await changes();
+    const { length: before } = await changes();
+    const text = { connectionId: hook.connectionId, text: 'hello' };
+    await hook.call('POST', '/contacts/491700000008/messages', text);
+    const seen = (await changes()).length;
+    expect(new Set((await changes()).slice(before))).toEqual(new Set(['contacts', 'messages', 'timers']));
     await hook.call('PUT', '/contacts/491700000007', { deliverAfterMs: 60_000, readAfterMs: null });
     await hook.api('POST', '/messages', {
       connectionId: hook.connectionId,

@@ -253,4 +253,13 @@ describe('the board', () => {
     expect(faults.put({ rules: [drop] })).toEqual({ seed: 5, rules: [{ ...drop, hits: 0 }] });
     expect(faults.clear()).toEqual({ seed: 1, rules: [] });
   });
+
+  it('returns to the seed and the rules that were saved', () => {
+    const faults = board({ seed: 5, rules: [drop] });
+    faults.webhook.decide(event(1), 1);
+    const saved = faults.save();
+    faults.put({ seed: 6, rules: [] });
+    faults.load(saved);
+    expect(faults.read()).toEqual({ seed: 5, rules: [{ ...drop, hits: 1 }] });
+  });
 });
