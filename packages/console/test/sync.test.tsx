@@ -633,16 +633,27 @@ describe('numbers that must be paired again', () => {
     }
   });
 
-  it('show no code that may be old once its stream has ended', async () => {
+  async function openCode(): Promise<Source> {
     vi.stubGlobal('EventSource', Source);
     onTestFinished(() => void vi.unstubAllGlobals());
     const page = await openPage('/sync', answers, { mode: { ...PRODUCTION, write: true } });
     await page.user.click(await button('Restart and show QR code'));
-    const source = await waitFor(() => {
+    return await waitFor(() => {
       const [found] = Source.all.filter(({ isClosed }) => !isClosed);
       if (found === undefined) throw new Error('no stream is open');
       return found;
     });
+  }
+
+  it('say why a pairing has ended, and its stream is not opened again', async () => {
+    const source = await openCode();
+    source.say({ type: 'ended', reason: 'deleted', message: 'The connection was deleted.' });
+    await screen.findByText('The connection was deleted.');
+    expect(source.isClosed).toBe(true);
+  });
+
+  it('show no code that may be old once its stream has ended', async () => {
+    const source = await openCode();
     source.say({ type: 'qr', status: 'connecting', qr: 'data:image/png;base64,AA' });
     await screen.findByRole('img', { name: 'QR code for pairing' });
     // It answered with a status other than 200, and is not opened again.
