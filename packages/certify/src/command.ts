@@ -47,21 +47,23 @@ async function awaitRerun(path: string | undefined, signal: AbortSignal): Promis
   return continues && !signal.aborted;
 }
 
-/** The verdict of a run against the checks that may fail; writes the file if there is none. */
+/** The verdict of a run against the checks that may fail; writes the file if there is none and everything else was judged. */
 function judge(report: Report, options: CommandOptions): number {
   const file = text(options, 'baseline');
   if (file === undefined) return EXIT[report.verdict];
-  if (!existsSync(file)) {
-    writeFileSync(file, writeBaseline(report));
-    complain(`${file} was written with the checks that fail now.\n`);
-    return EXIT.conforms;
-  }
-  const baseline = readBaseline(readFileSync(file, 'utf8'));
+  const isNew = !existsSync(file);
+  const lines = isNew ? writeBaseline(report) : readFileSync(file, 'utf8');
+  const baseline = readBaseline(lines);
   const { unexpected, fixed } = applyBaseline(report, baseline);
   for (const id of unexpected) complain(`${id} fails, and is not in ${file}\n`);
   for (const id of fixed) complain(`${id} no longer fails: remove it from ${file}\n`);
   if (unexpected.length > 0 || fixed.length > 0) return EXIT.violates;
-  return EXIT[judgeBeside(report, baseline, { demandsAll: true })];
+  const verdict = judgeBeside(report, baseline, { demandsAll: true });
+  if (isNew && verdict === 'conforms') {
+    writeFileSync(file, lines);
+    complain(`${file} was written with the checks that fail now.\n`);
+  } else if (isNew) complain(`${file} was not written, because this run has not judged every check.\n`);
+  return EXIT[verdict];
 }
 
 async function main(words: readonly string[]): Promise<number> {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -143,6 +143,9 @@ describe('npm run certify', () => {
     const unobserved = ['--observe-command', 'echo none', '--only', 'payload,effects.once'];
     expect(await certify(wrong.url, ...unobserved, '--baseline', file)).toMatchObject({ code: 2 });
     rmSync(file);
+    // A run that could not judge everything makes no baseline.
+    expect(await certify(wrong.url, ...unobserved, '--baseline', file)).toMatchObject({ code: 2 });
+    expect(existsSync(file)).toBe(false);
   });
 
   it('exits with 2 if nothing could be judged: wrong usage, no receiver, a failing observer', async () => {

@@ -105,7 +105,7 @@ describe('a report', () => {
   it('is well-formed JUnit XML', () => {
     const xml = writeJunit(report);
     expect(xml).toContain(
-      '<testsuites name="conformance service" tests="5" failures="2" skipped="1" errors="0"',
+      '<testsuites name="conformance service" tests="5" failures="2" skipped="1" errors="0" time="1.234">',
     );
     expect(xml.match(/<testcase /g)).toHaveLength(5);
     expect(xml.match(/<failure type="must"/g)).toHaveLength(1);

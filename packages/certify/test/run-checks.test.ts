@@ -127,6 +127,31 @@ describe('a check', () => {
     expect(aborted).toEqual([false]);
   });
 
+  it('stays violated if an interruption ends the search for the cause', async () => {
+    const interrupt = new AbortController();
+    const { signal } = interrupt;
+    const journal = createJournal();
+    const results = runChecks({
+      ...{
+        checks: [check(() => Promise.reject(new Violation('one', 'two')))],
+        context: journal,
+        journal,
+        signal,
+      },
+      ...{
+        secrets: createSecretBook(),
+        clock: new ManualClock(),
+        timeoutMs: 1_000,
+        findLock: () => undefined,
+      },
+      findCause() {
+        interrupt.abort();
+        return Promise.reject(signal.reason);
+      },
+    });
+    expect(await results).toMatchObject([{ result: 'fail', expected: 'one', actual: 'two' }]);
+  });
+
   it('has its own timeout, which it can extend', async () => {
     const seen: string[] = [];
     const extended: Run = async (_, { extend, signal }) => {
@@ -157,14 +182,14 @@ describe('a check', () => {
     expect(await results).toMatchObject([{ result: 'pass' }]);
   });
 
-  it('is stopped by an interruption, and no other check starts', async () => {
+  it('is stopped by an interruption, has no result, and no other check starts', async () => {
     const interrupt = new AbortController();
     const stop: Run = async () => {
       interrupt.abort();
       throw new Error('Its request was aborted.');
     };
     const { results } = start([check(stop), check(async () => undefined)], interrupt);
-    expect(await results).toMatchObject([{ result: 'skip', reason: 'the run was interrupted' }]);
+    expect(await results).toEqual([]);
   });
 
   it('reveals no secret, wherever it occurs', async () => {

@@ -110,7 +110,7 @@ describe('npm run conformance', () => {
   });
 
   it('reports the completed checks when it is interrupted', async () => {
-    const command = grade('--only', 'connections.list.shape,account.shape,messages', '--json');
+    const command = grade('--only', 'connections.list.shape,account.shape', '--json');
     await asked;
     command.signal('SIGINT');
     const { code, stdout } = await command.ended;
@@ -119,9 +119,9 @@ describe('npm run conformance', () => {
     expect(report.verdict).toBe('interrupted');
     expect(report.results.map(({ id, result }) => `${id} ${result}`)).toEqual([
       'connections.list.shape pass',
-      'account.shape skip',
     ]);
-    expect(report.notRun).toContain('messages.walk');
+    // Also the last one, which was under way.
+    expect(report.notRun).toEqual(['account.shape']);
   });
 
   it('refuses invalid options without printing the key', () => {

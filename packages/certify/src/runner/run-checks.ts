@@ -54,12 +54,11 @@ export interface RunOptions<Context> {
   readonly onResult?: ((result: CheckResult) => void) | undefined;
 }
 
-const INTERRUPTED = 'the run was interrupted';
 const MAX_EVIDENCE = 12;
 
 /**
  * Runs checks one after the other, in order. Never rejects: whatever a check throws becomes its result.
- * Checks that did not run because of an interruption, or because the cause of a violation is that of all further ones,
+ * Checks that an interruption ended or left out, or that did not run because the cause of a violation is that of all further ones,
  * are not among the results.
  */
 export async function runChecks<Context>(options: RunOptions<Context>): Promise<readonly CheckResult[]> {
@@ -68,6 +67,7 @@ export async function runChecks<Context>(options: RunOptions<Context>): Promise<
     if (options.signal.aborted) break;
     options.onStart?.(check);
     const { result, isLast } = await runCheck(check, options);
+    if (result === null) break;
     results.push(result);
     options.onResult?.(result);
     if (isLast) break;
@@ -75,10 +75,11 @@ export async function runChecks<Context>(options: RunOptions<Context>): Promise<
   return results;
 }
 
+/** The result is null if the run was interrupted meanwhile. */
 async function runCheck<Context>(
   check: Check<Context>,
   options: RunOptions<Context>,
-): Promise<{ readonly result: CheckResult; readonly isLast: boolean }> {
+): Promise<{ readonly result: CheckResult | null; readonly isLast: boolean }> {
   const { clock, journal, signal } = options;
   const began = clock.elapsed();
   const over = new AbortController();
@@ -86,7 +87,8 @@ async function runCheck<Context>(
   const deadline = startDeadline(clock, limitMs, () =>
     over.abort(new Violation(`a result within ${limitMs / 1000} s`, 'none by then')),
   );
-  const interrupt = (): void => over.abort(new Skip(INTERRUPTED));
+  const interrupted = new Error('the run was interrupted');
+  const interrupt = (): void => over.abort(interrupted);
   signal.addEventListener('abort', interrupt, { once: true });
   const entry = journal.begin(over.signal, deadline.extend);
   let thrown: unknown;
@@ -101,12 +103,17 @@ async function runCheck<Context>(
     deadline.stop();
     signal.removeEventListener('abort', interrupt);
   }
+  if (thrown === interrupted) return { result: null, isLast: true };
   const ms = clock.elapsed() - began;
   let cause: Cause | undefined;
   if (thrown instanceof Violation && options.findCause !== undefined) {
     // Its exchanges are no evidence, and are not subject to the deadline of the check.
     journal.begin(signal, () => undefined);
-    cause = await options.findCause(thrown);
+    // The violation counts, although an interruption ends the search for its cause.
+    cause = await options.findCause(thrown).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+      return undefined;
+    });
   }
   const hint = cause?.hint ?? (thrown instanceof Violation ? thrown.hint : undefined);
   const described = hint === undefined ? check : { ...check, hint };
