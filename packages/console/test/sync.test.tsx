@@ -647,7 +647,7 @@ describe('numbers that must be paired again', () => {
 
   it('say why a pairing has ended, and its stream is not opened again', async () => {
     const source = await openCode();
-    source.say({ type: 'ended', reason: 'deleted', message: 'The connection was deleted.' });
+    source.say({ type: 'ended', reason: 'not_found', message: 'The connection was deleted.' });
     await screen.findByText('The connection was deleted.');
     expect(source.isClosed).toBe(true);
   });
