@@ -117,7 +117,9 @@ it.each(['gone', 'refused'] as const)(
   'a file whose address a poll renews while the old one is %s is fetched from the new one',
   async (kind) => {
     bench.file = new FileUnavailable(kind, 'no');
-    await database.query(`update connector.messages set media_copy = media_copy || '{"attempts": 3}'`);
+    await database.query(
+      `update connector.messages set media_copy = media_copy || '{"attempts": 3, "doubts": 3}'`,
+    );
     bench.onFetch = async () => {
       if (bench.log.length > 1) bench.file = 'bytes';
       await database.query("update connector.messages set media_url = 'https://files.example/2'");
