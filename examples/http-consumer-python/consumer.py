@@ -31,6 +31,9 @@ def take(database, key, change):
         database.execute(STORE, (id, data.get("peer"), data.get("text"), data["status"], seq))
 
 
+ThreadingHTTPServer.request_queue_size = 128  # The default is 5: more connections at once would have to wait.
+
+
 class Consumer(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 15
